@@ -1,0 +1,241 @@
+package emit
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"kafka-iggy-bridge/gen/layout"
+)
+
+// encodeFunc emits the straight-line encoder of one layout.
+func encodeFunc(f *jenFile, l *layout.Layout) {
+	f.Func().Id(encodeName(l)).Params(jen.Id("w").Op("*").Qual(wirePkg, "Writer"), jen.Id("m").Op("*").Id(l.Struct.GoName)).Bool().
+		BlockFunc(func(g *jen.Group) {
+			for _, field := range l.Absent {
+				// An ignorable field is left out silently, any other must be at
+				// its default.
+				if !field.Ignorable && !field.Versions.Empty() {
+					g.If(isSet(field)).Block(jen.Return(jen.Id("w").Dot("Absent").Call(jen.Lit(field.GoName))))
+				}
+			}
+			for i := 0; i < len(l.Slots); {
+				n := fixedRun(l.Slots[i:])
+				if n > 0 {
+					encodeFixed(g, l.Slots[i:i+n])
+					i += n
+					continue
+				}
+				encodeSlot(g, l.Slots[i])
+				i++
+			}
+			encodeTags(g, l)
+		})
+}
+
+// isSet is the condition that a field differs from its default.
+func isSet(f *layout.Field) *jen.Statement { return isSetIn(jen.Id("m"), f) }
+
+func isSetIn(m *jen.Statement, f *layout.Field) *jen.Statement {
+	v := m.Clone().Dot(f.GoName)
+	d := f.Default
+	switch {
+	case f.Array || f.Kind == layout.Bytes || f.Kind == layout.Records:
+		if d.Null {
+			return v.Op("!=").Nil()
+		}
+		set := jen.Len(v).Op("!=").Lit(0)
+		if f.IsNullable() {
+			set.Op("||").Add(v).Op("==").Nil()
+		}
+		return set
+	case f.Kind == layout.StructKind && f.IsNullable() && d.Null:
+		return v.Op("!=").Nil()
+	case f.Kind == layout.StructKind && f.IsNullable():
+		return jen.Parens(v.Clone().Op("==").Nil().Op("||").Add(anySet(v, f.Struct)))
+	case f.Kind == layout.StructKind:
+		return anySet(v, f.Struct)
+	case f.Kind == layout.String && f.IsNullable() && d.Null:
+		return v.Dot("Valid")
+	case f.Kind == layout.String && f.IsNullable():
+		return jen.Op("!").Add(v.Clone()).Dot("Valid").Op("||").Add(v).Dot("S").Op("!=").Lit(d.String)
+	case f.Kind == layout.String:
+		return v.Op("!=").Lit(d.String)
+	case f.Kind == layout.Bool && d.Bool:
+		return jen.Op("!").Add(v)
+	case f.Kind == layout.Bool:
+		return v
+	case f.Kind == layout.UUID:
+		return jen.Op("!").Add(v).Dot("IsZero").Call()
+	case f.Kind == layout.Float64:
+		return v.Op("!=").Lit(d.Float)
+	default:
+		return v.Op("!=").Id(fmt.Sprint(d.Int))
+	}
+}
+
+// anySet is the condition that some field of a struct, or an unknown tag,
+// differs from its default.
+func anySet(v *jen.Statement, s *layout.Struct) *jen.Statement {
+	cond := jen.Empty()
+	for i, f := range s.Fields {
+		if i > 0 {
+			cond.Op("||")
+		}
+		cond.Add(isSetIn(v, f))
+	}
+	if s.Flexible {
+		cond.Op("||").Len(v.Clone().Dot("UnknownTags")).Op("!=").Lit(0)
+	}
+	return cond
+}
+
+func encodeFixed(g *jen.Group, run []layout.Slot) {
+	size := 0
+	for _, s := range run {
+		size += s.Field.Kind.FixedSize()
+	}
+	g.BlockFunc(func(g *jen.Group) {
+		g.Id("p").Op(":=").Parens(jen.Op("*").Index(jen.Lit(size)).Byte()).Parens(jen.Id("w").Dot("Extend").Call(jen.Lit(size)))
+		at := 0
+		for _, s := range run {
+			putFixed(g, s.Field, at)
+			at += s.Field.Kind.FixedSize()
+		}
+	})
+}
+
+func putFixed(g *jen.Group, f *layout.Field, at int) {
+	v := jen.Id("m").Dot(f.GoName)
+	one := jen.Id("p").Index(jen.Lit(at))
+	part := jen.Id("p").Index(jen.Lit(at).Op(":").Lit(at + f.Kind.FixedSize()))
+	put := func(bits int, v *jen.Statement) {
+		g.Qual(binaryPkg, "BigEndian").Dot(fmt.Sprintf("PutUint%d", bits)).Call(part, v)
+	}
+	switch f.Kind {
+	case layout.Bool:
+		g.Add(one).Op("=").Qual(wirePkg, "PutBool").Call(v)
+	case layout.Int8:
+		g.Add(one).Op("=").Byte().Call(v)
+	case layout.Int16:
+		put(16, jen.Uint16().Call(v))
+	case layout.Uint16:
+		put(16, v)
+	case layout.Int32:
+		put(32, jen.Uint32().Call(v))
+	case layout.Int64:
+		put(64, jen.Uint64().Call(v))
+	case layout.Float64:
+		g.Qual(wirePkg, "PutFloat64").Call(part, v)
+	case layout.UUID:
+		g.Copy(part, v.Index(jen.Op(":")))
+	}
+}
+
+func encodeSlot(g *jen.Group, s layout.Slot) {
+	f := s.Field
+	v := jen.Id("m").Dot(f.GoName)
+	orFailW := func(call *jen.Statement) { g.If(jen.Op("!").Add(call)).Block(in("w", f)) }
+	switch {
+	case f.Array:
+		encodeArray(g, s)
+	case f.Kind == layout.StructKind:
+		encodeStruct(g, s)
+	case f.Kind == layout.Records:
+		orFailW(jen.Id("w").Dot(prefixed(s, "Records")).Call(v, jen.Lit(s.Nullable)))
+	case f.Kind == layout.Bytes:
+		name := "CompactBytes"
+		if !s.Compact {
+			name = "Bytes32"
+		}
+		orFailW(jen.Id("w").Dot(name).Call(v, jen.Lit(s.Nullable)))
+	case f.Kind == layout.String && !f.IsNullable():
+		orFailW(jen.Id("w").Dot(prefixed(s, "String")).Call(v))
+	case f.Kind == layout.String:
+		orFailW(jen.Id("w").Dot(prefixed(s, "NullString")).Call(v, jen.Lit(s.Nullable)))
+	default:
+		encodeFixed(g, []layout.Slot{s})
+	}
+}
+
+func encodeStruct(g *jen.Group, s layout.Slot) {
+	f := s.Field
+	v := jen.Id("m").Dot(f.GoName)
+	encode := jen.Id(encodeName(s.Sub))
+	if !f.IsNullable() {
+		g.If(jen.Op("!").Add(encode).Call(jen.Id("w"), jen.Op("&").Add(v))).Block(in("w", f))
+		return
+	}
+	null, present := jen.Id("w").Dot("Byte").Call(jen.Lit(0xff)), jen.Id("w").Dot("Byte").Call(jen.Lit(1))
+	if !f.Tagged.Empty() {
+		null = jen.Id("w").Dot("Byte").Call(jen.Lit(0))
+	}
+	fail := jen.If(jen.Op("!").Add(encode).Call(jen.Id("w"), v)).Block(in("w", f))
+	if !s.Nullable {
+		g.If(v.Clone().Op("==").Nil()).Block(jen.Return(jen.Id("w").Dot("Null").Call(jen.Lit(f.GoName))))
+		g.Add(fail)
+		return
+	}
+	g.If(v.Clone().Op("==").Nil()).Block(null).Else().Block(present, fail)
+}
+
+func encodeArray(g *jen.Group, s layout.Slot) {
+	f := s.Field
+	v := jen.Id("m").Dot(f.GoName)
+	null := jen.False()
+	if f.IsNullable() {
+		null = v.Clone().Op("==").Nil()
+	}
+	g.If(jen.Op("!").Id("w").Dot(prefixed(s, "Count")).Call(jen.Len(v), null, jen.Lit(s.Nullable))).Block(in("w", f))
+	switch f.Kind {
+	case layout.StructKind:
+		g.For(jen.Id("i").Op(":=").Range().Add(v)).Block(
+			jen.If(jen.Op("!").Id(encodeName(s.Sub)).Call(jen.Id("w"), jen.Op("&").Add(v).Index(jen.Id("i")))).Block(
+				jen.Return(jen.Id("w").Dot("InIndex").Call(jen.Lit(f.GoName), jen.Id("i")))))
+	case layout.String:
+		g.If(jen.Op("!").Id("w").Dot(prefixed(s, "Strings")).Call(v)).Block(in("w", f))
+	default:
+		g.Id("w").Dot(arrayReaders[f.Kind]).Call(v)
+	}
+}
+
+func encodeTags(g *jen.Group, l *layout.Layout) {
+	unknown := jen.Id("m").Dot("UnknownTags")
+	failTags := jen.Return(jen.Id("w").Dot("In").Call(jen.Lit("tags")))
+	switch {
+	case !l.Struct.Flexible:
+		g.Return(jen.True())
+	case !l.Flexible:
+		g.If(jen.Op("!").Id("w").Dot("NoTags").Call(unknown)).Block(failTags)
+		g.Return(jen.True())
+	case len(l.Tags) == 0:
+		g.If(jen.Op("!").Id("w").Dot("Tags").Call(unknown)).Block(failTags)
+		g.Return(jen.True())
+	default:
+		encodeKnownTags(g, l)
+	}
+}
+
+func encodeKnownTags(g *jen.Group, l *layout.Layout) {
+	failTags := jen.Return(jen.Id("w").Dot("In").Call(jen.Lit("tags")))
+	set := func(s layout.Slot) *jen.Statement { return jen.Id(fmt.Sprintf("set%d", s.Field.Tag)) }
+	g.Id("tags").Op(":=").Id("m").Dot("UnknownTags")
+	g.Id("n").Op(":=").Len(jen.Id("tags"))
+	for _, s := range l.Tags {
+		g.Add(set(s)).Op(":=").Add(isSet(s.Field))
+		g.If(set(s)).Block(jen.Id("n").Op("++"))
+	}
+	g.Id("w").Dot("Uvarint").Call(jen.Uint32().Call(jen.Id("n")))
+	g.If(jen.Id("n").Op("==").Lit(0)).Block(jen.Return(jen.True()))
+	g.Id("ok").Op(":=").True()
+	for _, s := range l.Tags {
+		g.If(jen.List(jen.Id("tags"), jen.Id("ok")).Op("=").Id("w").Dot("TagsBelow").Call(jen.Id("tags"), jen.Lit(s.Field.Tag)), jen.Op("!").Id("ok")).Block(failTags)
+		g.If(set(s)).BlockFunc(func(g *jen.Group) {
+			g.Id("at").Op(":=").Id("w").Dot("BeginTag").Call(jen.Lit(s.Field.Tag))
+			encodeSlot(g, s)
+			g.Id("w").Dot("EndTag").Call(jen.Id("at"))
+		})
+	}
+	g.If(jen.Op("!").Id("w").Dot("RawTags").Call(jen.Id("tags"), jen.Lit(l.Tags[len(l.Tags)-1].Field.Tag+1))).Block(failTags)
+	g.Return(jen.True())
+}
