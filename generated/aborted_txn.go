@@ -92,11 +92,17 @@ func decodeAbortedTxnV0(r *wire.Reader, m *AbortedTxn) bool {
 }
 func encodeAbortedTxnV0(w *wire.Writer, m *AbortedTxn) bool {
 	{
-		p := (*[32]byte)(w.Extend(32))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.FirstOffset))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.LastOffset))
-		binary.BigEndian.PutUint64(p[24:32], uint64(m.LastStableOffset))
+		b := w.Room(32)
+		{
+			n := len(b)
+			b = b[:n+32]
+			p := (*[32]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.FirstOffset))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.LastOffset))
+			binary.BigEndian.PutUint64(p[24:32], uint64(m.LastStableOffset))
+		}
+		w.Wrote(b)
 	}
 	return true
 }

@@ -18,7 +18,7 @@ type AddOffsetsToTxnRequest struct {
 	// GroupId: string, versions 0-4.
 	GroupId string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddOffsetsToTxnRequest returns a AddOffsetsToTxnRequest with every field at its default.
@@ -101,16 +101,24 @@ func decodeAddOffsetsToTxnRequestV0(r *wire.Reader, m *AddOffsetsToTxnRequest) b
 	return true
 }
 func encodeAddOffsetsToTxnRequestV0(w *wire.Writer, m *AddOffsetsToTxnRequest) bool {
-	if !w.String(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(20 + len(m.TransactionalId) + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TransactionalId))), m.TransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -133,19 +141,30 @@ func decodeAddOffsetsToTxnRequestV3(r *wire.Reader, m *AddOffsetsToTxnRequest) b
 	if !r.CompactString(&m.GroupId) {
 		return r.In("GroupId")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddOffsetsToTxnRequestV3(w *wire.Writer, m *AddOffsetsToTxnRequest) bool {
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(20 + len(m.TransactionalId) + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type AddOffsetsToTxnResponse struct {
 	// ErrorCode: int16, versions 0-4.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddOffsetsToTxnResponse returns a AddOffsetsToTxnResponse with every field at its default.
@@ -92,9 +92,15 @@ func decodeAddOffsetsToTxnResponseV0(r *wire.Reader, m *AddOffsetsToTxnResponse)
 }
 func encodeAddOffsetsToTxnResponseV0(w *wire.Writer, m *AddOffsetsToTxnResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -111,13 +117,22 @@ func decodeAddOffsetsToTxnResponseV3(r *wire.Reader, m *AddOffsetsToTxnResponse)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddOffsetsToTxnResponseV3(w *wire.Writer, m *AddOffsetsToTxnResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -20,7 +20,7 @@ type AddPartitionsToTxnRequest struct {
 	// V3AndBelowTopics: []AddPartitionsToTxnTopic, versions 0-3.
 	V3AndBelowTopics []AddPartitionsToTxnRequestAddPartitionsToTxnTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddPartitionsToTxnRequest returns a AddPartitionsToTxnRequest with every field at its default.
@@ -36,7 +36,7 @@ type AddPartitionsToTxnRequestAddPartitionsToTxnTopic struct {
 	// Partitions: []int32, versions 0-5.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddPartitionsToTxnRequestAddPartitionsToTxnTopic returns a AddPartitionsToTxnRequestAddPartitionsToTxnTopic with every field at its default.
@@ -58,7 +58,7 @@ type AddPartitionsToTxnRequestAddPartitionsToTxnTransaction struct {
 	// Topics: []AddPartitionsToTxnTopic, versions 4-5.
 	Topics []AddPartitionsToTxnRequestAddPartitionsToTxnTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddPartitionsToTxnRequestAddPartitionsToTxnTransaction returns a AddPartitionsToTxnRequestAddPartitionsToTxnTransaction with every field at its default.
@@ -158,13 +158,20 @@ func encodeAddPartitionsToTxnRequestV0(w *wire.Writer, m *AddPartitionsToTxnRequ
 	if len(m.Transactions) != 0 {
 		return w.Absent("Transactions")
 	}
-	if !w.String(m.V3AndBelowTransactionalId) {
-		return w.In("V3AndBelowTransactionalId")
-	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.V3AndBelowProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.V3AndBelowProducerEpoch))
+		if len(m.V3AndBelowTransactionalId) > wire.MaxString {
+			return w.TooLong("V3AndBelowTransactionalId", len(m.V3AndBelowTransactionalId))
+		}
+		b := w.Room(15 + len(m.V3AndBelowTransactionalId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.V3AndBelowTransactionalId))), m.V3AndBelowTransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.V3AndBelowProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.V3AndBelowProducerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.V3AndBelowTopics), false, false) {
 		return w.In("V3AndBelowTopics")
@@ -205,19 +212,26 @@ func decodeAddPartitionsToTxnRequestV3(r *wire.Reader, m *AddPartitionsToTxnRequ
 		}
 		m.V3AndBelowTopics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnRequestV3(w *wire.Writer, m *AddPartitionsToTxnRequest) bool {
 	if len(m.Transactions) != 0 {
 		return w.Absent("Transactions")
 	}
-	if !w.CompactString(m.V3AndBelowTransactionalId) {
-		return w.In("V3AndBelowTransactionalId")
-	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.V3AndBelowProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.V3AndBelowProducerEpoch))
+		if len(m.V3AndBelowTransactionalId) > wire.MaxString {
+			return w.TooLong("V3AndBelowTransactionalId", len(m.V3AndBelowTransactionalId))
+		}
+		b := w.Room(15 + len(m.V3AndBelowTransactionalId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.V3AndBelowTransactionalId)+1)), m.V3AndBelowTransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.V3AndBelowProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.V3AndBelowProducerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.V3AndBelowTopics), false, false) {
 		return w.In("V3AndBelowTopics")
@@ -226,6 +240,9 @@ func encodeAddPartitionsToTxnRequestV3(w *wire.Writer, m *AddPartitionsToTxnRequ
 		if !encodeAddPartitionsToTxnRequestAddPartitionsToTxnTopicV3(w, &m.V3AndBelowTopics[i]) {
 			return w.InIndex("V3AndBelowTopics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -246,7 +263,7 @@ func decodeAddPartitionsToTxnRequestV4(r *wire.Reader, m *AddPartitionsToTxnRequ
 		}
 		m.Transactions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnRequestV4(w *wire.Writer, m *AddPartitionsToTxnRequest) bool {
 	if m.V3AndBelowTransactionalId != "" {
@@ -269,6 +286,9 @@ func encodeAddPartitionsToTxnRequestV4(w *wire.Writer, m *AddPartitionsToTxnRequ
 			return w.InIndex("Transactions", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -288,8 +308,13 @@ func decodeAddPartitionsToTxnRequestAddPartitionsToTxnTopicV0(r *wire.Reader, m 
 	return true
 }
 func encodeAddPartitionsToTxnRequestAddPartitionsToTxnTopicV0(w *wire.Writer, m *AddPartitionsToTxnRequestAddPartitionsToTxnTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -304,23 +329,26 @@ func decodeAddPartitionsToTxnRequestAddPartitionsToTxnTopicV3(r *wire.Reader, m 
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnRequestAddPartitionsToTxnTopicV3(w *wire.Writer, m *AddPartitionsToTxnRequestAddPartitionsToTxnTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -353,17 +381,24 @@ func decodeAddPartitionsToTxnRequestAddPartitionsToTxnTransactionV4(r *wire.Read
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnRequestAddPartitionsToTxnTransactionV4(w *wire.Writer, m *AddPartitionsToTxnRequestAddPartitionsToTxnTransaction) bool {
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[11]byte)(w.Extend(11))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		p[10] = wire.PutBool(m.VerifyOnly)
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		b := w.Room(16 + len(m.TransactionalId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+11]
+			p := (*[11]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			p[10] = wire.PutBool(m.VerifyOnly)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -372,6 +407,9 @@ func encodeAddPartitionsToTxnRequestAddPartitionsToTxnTransactionV4(w *wire.Writ
 		if !encodeAddPartitionsToTxnRequestAddPartitionsToTxnTopicV3(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

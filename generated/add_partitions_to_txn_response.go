@@ -18,7 +18,7 @@ type AddPartitionsToTxnResponse struct {
 	// ResultsByTopicV3AndBelow: []AddPartitionsToTxnTopicResult, versions 0-3.
 	ResultsByTopicV3AndBelow []AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddPartitionsToTxnResponse returns a AddPartitionsToTxnResponse with every field at its default.
@@ -34,7 +34,7 @@ type AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult struct {
 	// ResultsByPartition: []AddPartitionsToTxnPartitionResult, versions 0-5.
 	ResultsByPartition []AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddPartitionsToTxnResponseAddPartitionsToTxnTopicResult returns a AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult with every field at its default.
@@ -50,7 +50,7 @@ type AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult struct {
 	// PartitionErrorCode: int16, versions 0-5.
 	PartitionErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult returns a AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult with every field at its default.
@@ -66,7 +66,7 @@ type AddPartitionsToTxnResponseAddPartitionsToTxnResult struct {
 	// TopicResults: []AddPartitionsToTxnTopicResult, versions 4-5.
 	TopicResults []AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddPartitionsToTxnResponseAddPartitionsToTxnResult returns a AddPartitionsToTxnResponseAddPartitionsToTxnResult with every field at its default.
@@ -163,8 +163,14 @@ func encodeAddPartitionsToTxnResponseV0(w *wire.Writer, m *AddPartitionsToTxnRes
 		return w.Absent("ResultsByTransaction")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ResultsByTopicV3AndBelow), false, false) {
 		return w.In("ResultsByTopicV3AndBelow")
@@ -201,15 +207,21 @@ func decodeAddPartitionsToTxnResponseV3(r *wire.Reader, m *AddPartitionsToTxnRes
 		}
 		m.ResultsByTopicV3AndBelow = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnResponseV3(w *wire.Writer, m *AddPartitionsToTxnResponse) bool {
 	if len(m.ResultsByTransaction) != 0 {
 		return w.Absent("ResultsByTransaction")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ResultsByTopicV3AndBelow), false, false) {
 		return w.In("ResultsByTopicV3AndBelow")
@@ -218,6 +230,9 @@ func encodeAddPartitionsToTxnResponseV3(w *wire.Writer, m *AddPartitionsToTxnRes
 		if !encodeAddPartitionsToTxnResponseAddPartitionsToTxnTopicResultV3(w, &m.ResultsByTopicV3AndBelow[i]) {
 			return w.InIndex("ResultsByTopicV3AndBelow", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -247,16 +262,22 @@ func decodeAddPartitionsToTxnResponseV4(r *wire.Reader, m *AddPartitionsToTxnRes
 		}
 		m.ResultsByTransaction = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnResponseV4(w *wire.Writer, m *AddPartitionsToTxnResponse) bool {
 	if len(m.ResultsByTopicV3AndBelow) != 0 {
 		return w.Absent("ResultsByTopicV3AndBelow")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ResultsByTransaction), false, false) {
 		return w.In("ResultsByTransaction")
@@ -265,6 +286,9 @@ func encodeAddPartitionsToTxnResponseV4(w *wire.Writer, m *AddPartitionsToTxnRes
 		if !encodeAddPartitionsToTxnResponseAddPartitionsToTxnResultV4(w, &m.ResultsByTransaction[i]) {
 			return w.InIndex("ResultsByTransaction", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -291,8 +315,13 @@ func decodeAddPartitionsToTxnResponseAddPartitionsToTxnTopicResultV0(r *wire.Rea
 	return true
 }
 func encodeAddPartitionsToTxnResponseAddPartitionsToTxnTopicResultV0(w *wire.Writer, m *AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ResultsByPartition), false, false) {
 		return w.In("ResultsByPartition")
@@ -324,11 +353,16 @@ func decodeAddPartitionsToTxnResponseAddPartitionsToTxnTopicResultV3(r *wire.Rea
 		}
 		m.ResultsByPartition = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnResponseAddPartitionsToTxnTopicResultV3(w *wire.Writer, m *AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ResultsByPartition), false, false) {
 		return w.In("ResultsByPartition")
@@ -337,6 +371,9 @@ func encodeAddPartitionsToTxnResponseAddPartitionsToTxnTopicResultV3(w *wire.Wri
 		if !encodeAddPartitionsToTxnResponseAddPartitionsToTxnPartitionResultV3(w, &m.ResultsByPartition[i]) {
 			return w.InIndex("ResultsByPartition", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -357,9 +394,15 @@ func decodeAddPartitionsToTxnResponseAddPartitionsToTxnPartitionResultV0(r *wire
 }
 func encodeAddPartitionsToTxnResponseAddPartitionsToTxnPartitionResultV0(w *wire.Writer, m *AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.PartitionErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.PartitionErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -376,13 +419,22 @@ func decodeAddPartitionsToTxnResponseAddPartitionsToTxnPartitionResultV3(r *wire
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.PartitionErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnResponseAddPartitionsToTxnPartitionResultV3(w *wire.Writer, m *AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.PartitionErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.PartitionErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -406,11 +458,16 @@ func decodeAddPartitionsToTxnResponseAddPartitionsToTxnResultV4(r *wire.Reader, 
 		}
 		m.TopicResults = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddPartitionsToTxnResponseAddPartitionsToTxnResultV4(w *wire.Writer, m *AddPartitionsToTxnResponseAddPartitionsToTxnResult) bool {
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
+	{
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		b := w.Room(5 + len(m.TransactionalId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicResults), false, false) {
 		return w.In("TopicResults")
@@ -419,6 +476,9 @@ func encodeAddPartitionsToTxnResponseAddPartitionsToTxnResultV4(w *wire.Writer, 
 		if !encodeAddPartitionsToTxnResponseAddPartitionsToTxnTopicResultV3(w, &m.TopicResults[i]) {
 			return w.InIndex("TopicResults", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

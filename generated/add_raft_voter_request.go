@@ -22,7 +22,7 @@ type AddRaftVoterRequest struct {
 	// AckWhenCommitted: bool, versions 1, default true.
 	AckWhenCommitted bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddRaftVoterRequest returns a AddRaftVoterRequest with every field at its default.
@@ -45,7 +45,7 @@ type AddRaftVoterRequestListener struct {
 	// Port: uint16, versions 0-1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAddRaftVoterRequestListener returns a AddRaftVoterRequestListener with every field at its default.
@@ -137,20 +137,31 @@ func decodeAddRaftVoterRequestV0(r *wire.Reader, m *AddRaftVoterRequest) bool {
 		}
 		m.Listeners = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddRaftVoterRequestV0(w *wire.Writer, m *AddRaftVoterRequest) bool {
 	if !m.AckWhenCommitted {
 		return w.Absent("AckWhenCommitted")
 	}
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.VoterId))
-		copy(p[8:24], m.VoterDirectoryId[:])
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(29 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.VoterId))
+			copy(p[8:24], m.VoterDirectoryId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -159,6 +170,9 @@ func encodeAddRaftVoterRequestV0(w *wire.Writer, m *AddRaftVoterRequest) bool {
 		if !encodeAddRaftVoterRequestListenerV0(w, &m.Listeners[i]) {
 			return w.InIndex("Listeners", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -200,17 +214,28 @@ func decodeAddRaftVoterRequestV1(r *wire.Reader, m *AddRaftVoterRequest) bool {
 		p := (*[1]byte)(b)
 		m.AckWhenCommitted = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddRaftVoterRequestV1(w *wire.Writer, m *AddRaftVoterRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.VoterId))
-		copy(p[8:24], m.VoterDirectoryId[:])
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(29 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.VoterId))
+			copy(p[8:24], m.VoterDirectoryId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -221,8 +246,17 @@ func encodeAddRaftVoterRequestV1(w *wire.Writer, m *AddRaftVoterRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.AckWhenCommitted)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.AckWhenCommitted)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -244,18 +278,29 @@ func decodeAddRaftVoterRequestListenerV0(r *wire.Reader, m *AddRaftVoterRequestL
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAddRaftVoterRequestListenerV0(w *wire.Writer, m *AddRaftVoterRequestListener) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type AllocateProducerIdsRequest struct {
 	// BrokerEpoch: int64, versions 0, default -1.
 	BrokerEpoch int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAllocateProducerIdsRequest returns a AllocateProducerIdsRequest with every field at its default.
@@ -85,13 +85,22 @@ func decodeAllocateProducerIdsRequestV0(r *wire.Reader, m *AllocateProducerIdsRe
 		m.BrokerId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.BrokerEpoch = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAllocateProducerIdsRequestV0(w *wire.Writer, m *AllocateProducerIdsRequest) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

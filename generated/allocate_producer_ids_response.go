@@ -18,7 +18,7 @@ type AllocateProducerIdsResponse struct {
 	// ProducerIdLen: int32, versions 0.
 	ProducerIdLen int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAllocateProducerIdsResponse returns a AllocateProducerIdsResponse with every field at its default.
@@ -90,15 +90,24 @@ func decodeAllocateProducerIdsResponseV0(r *wire.Reader, m *AllocateProducerIdsR
 		m.ProducerIdStart = int64(binary.BigEndian.Uint64(p[6:14]))
 		m.ProducerIdLen = int32(binary.BigEndian.Uint32(p[14:18]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAllocateProducerIdsResponseV0(w *wire.Writer, m *AllocateProducerIdsResponse) bool {
 	{
-		p := (*[18]byte)(w.Extend(18))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerIdStart))
-		binary.BigEndian.PutUint32(p[14:18], uint32(m.ProducerIdLen))
+		b := w.Room(18)
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerIdStart))
+			binary.BigEndian.PutUint32(p[14:18], uint32(m.ProducerIdLen))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // AlterClientQuotasRequest is Kafka's message of that name, versions 0-1.
 type AlterClientQuotasRequest struct {
@@ -11,7 +14,7 @@ type AlterClientQuotasRequest struct {
 	// ValidateOnly: bool, versions 0-1.
 	ValidateOnly bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterClientQuotasRequest returns a AlterClientQuotasRequest with every field at its default.
@@ -27,7 +30,7 @@ type AlterClientQuotasRequestEntryData struct {
 	// Ops: []OpData, versions 0-1.
 	Ops []AlterClientQuotasRequestOpData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterClientQuotasRequestEntryData returns a AlterClientQuotasRequestEntryData with every field at its default.
@@ -43,7 +46,7 @@ type AlterClientQuotasRequestEntityData struct {
 	// EntityName: string, versions 0-1, nullable in 0-1.
 	EntityName wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterClientQuotasRequestEntityData returns a AlterClientQuotasRequestEntityData with every field at its default.
@@ -65,7 +68,7 @@ type AlterClientQuotasRequestOpData struct {
 	// Remove: bool, versions 0-1.
 	Remove bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterClientQuotasRequestOpData returns a AlterClientQuotasRequestOpData with every field at its default.
@@ -163,8 +166,14 @@ func encodeAlterClientQuotasRequestV0(w *wire.Writer, m *AlterClientQuotasReques
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -193,7 +202,7 @@ func decodeAlterClientQuotasRequestV1(r *wire.Reader, m *AlterClientQuotasReques
 		p := (*[1]byte)(b)
 		m.ValidateOnly = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterClientQuotasRequestV1(w *wire.Writer, m *AlterClientQuotasRequest) bool {
 	if !w.CompactCount(len(m.Entries), false, false) {
@@ -205,8 +214,17 @@ func encodeAlterClientQuotasRequestV1(w *wire.Writer, m *AlterClientQuotasReques
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -291,7 +309,7 @@ func decodeAlterClientQuotasRequestEntryDataV1(r *wire.Reader, m *AlterClientQuo
 		}
 		m.Ops = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterClientQuotasRequestEntryDataV1(w *wire.Writer, m *AlterClientQuotasRequestEntryData) bool {
 	if !w.CompactCount(len(m.Entity), false, false) {
@@ -310,6 +328,9 @@ func encodeAlterClientQuotasRequestEntryDataV1(w *wire.Writer, m *AlterClientQuo
 			return w.InIndex("Ops", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -325,11 +346,21 @@ func decodeAlterClientQuotasRequestEntityDataV0(r *wire.Reader, m *AlterClientQu
 	return true
 }
 func encodeAlterClientQuotasRequestEntityDataV0(w *wire.Writer, m *AlterClientQuotasRequestEntityData) bool {
-	if !w.String(m.EntityType) {
-		return w.In("EntityType")
-	}
-	if !w.NullString(m.EntityName, true) {
-		return w.In("EntityName")
+	{
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.EntityName.S) > wire.MaxString {
+			return w.TooLong("EntityName", len(m.EntityName.S))
+		}
+		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.EntityType))), m.EntityType...)
+		if !m.EntityName.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.EntityName.S))), m.EntityName.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -343,14 +374,27 @@ func decodeAlterClientQuotasRequestEntityDataV1(r *wire.Reader, m *AlterClientQu
 	if !r.CompactNullString(&m.EntityName) {
 		return r.In("EntityName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterClientQuotasRequestEntityDataV1(w *wire.Writer, m *AlterClientQuotasRequestEntityData) bool {
-	if !w.CompactString(m.EntityType) {
-		return w.In("EntityType")
+	{
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.EntityName.S) > wire.MaxString {
+			return w.TooLong("EntityName", len(m.EntityName.S))
+		}
+		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
+		if !m.EntityName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.EntityName.S)+1)), m.EntityName.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.EntityName, true) {
-		return w.In("EntityName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -373,13 +417,20 @@ func decodeAlterClientQuotasRequestOpDataV0(r *wire.Reader, m *AlterClientQuotas
 	return true
 }
 func encodeAlterClientQuotasRequestOpDataV0(w *wire.Writer, m *AlterClientQuotasRequestOpData) bool {
-	if !w.String(m.Key) {
-		return w.In("Key")
-	}
 	{
-		p := (*[9]byte)(w.Extend(9))
-		wire.PutFloat64(p[0:8], m.Value)
-		p[8] = wire.PutBool(m.Remove)
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		b := w.Room(14 + len(m.Key))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Key))), m.Key...)
+		{
+			n := len(b)
+			b = b[:n+9]
+			p := (*[9]byte)(b[n:])
+			wire.PutFloat64(p[0:8], m.Value)
+			p[8] = wire.PutBool(m.Remove)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -399,16 +450,26 @@ func decodeAlterClientQuotasRequestOpDataV1(r *wire.Reader, m *AlterClientQuotas
 		m.Value = wire.Float64(p[0:8])
 		m.Remove = p[8] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterClientQuotasRequestOpDataV1(w *wire.Writer, m *AlterClientQuotasRequestOpData) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
-	}
 	{
-		p := (*[9]byte)(w.Extend(9))
-		wire.PutFloat64(p[0:8], m.Value)
-		p[8] = wire.PutBool(m.Remove)
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		b := w.Room(14 + len(m.Key))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		{
+			n := len(b)
+			b = b[:n+9]
+			p := (*[9]byte)(b[n:])
+			wire.PutFloat64(p[0:8], m.Value)
+			p[8] = wire.PutBool(m.Remove)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

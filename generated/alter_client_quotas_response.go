@@ -14,7 +14,7 @@ type AlterClientQuotasResponse struct {
 	// Entries: []EntryData, versions 0-1.
 	Entries []AlterClientQuotasResponseEntryData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterClientQuotasResponse returns a AlterClientQuotasResponse with every field at its default.
@@ -32,7 +32,7 @@ type AlterClientQuotasResponseEntryData struct {
 	// Entity: []EntityData, versions 0-1.
 	Entity []AlterClientQuotasResponseEntityData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterClientQuotasResponseEntryData returns a AlterClientQuotasResponseEntryData with every field at its default.
@@ -52,7 +52,7 @@ type AlterClientQuotasResponseEntityData struct {
 	// EntityName: string, versions 0-1, nullable in 0-1.
 	EntityName wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterClientQuotasResponseEntityData returns a AlterClientQuotasResponseEntityData with every field at its default.
@@ -146,8 +146,14 @@ func decodeAlterClientQuotasResponseV0(r *wire.Reader, m *AlterClientQuotasRespo
 }
 func encodeAlterClientQuotasResponseV0(w *wire.Writer, m *AlterClientQuotasResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Entries), false, false) {
 		return w.In("Entries")
@@ -184,12 +190,18 @@ func decodeAlterClientQuotasResponseV1(r *wire.Reader, m *AlterClientQuotasRespo
 		}
 		m.Entries = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterClientQuotasResponseV1(w *wire.Writer, m *AlterClientQuotasResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Entries), false, false) {
 		return w.In("Entries")
@@ -198,6 +210,9 @@ func encodeAlterClientQuotasResponseV1(w *wire.Writer, m *AlterClientQuotasRespo
 		if !encodeAlterClientQuotasResponseEntryDataV1(w, &m.Entries[i]) {
 			return w.InIndex("Entries", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -233,11 +248,22 @@ func decodeAlterClientQuotasResponseEntryDataV0(r *wire.Reader, m *AlterClientQu
 }
 func encodeAlterClientQuotasResponseEntryDataV0(w *wire.Writer, m *AlterClientQuotasResponseEntryData) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Entity), false, false) {
 		return w.In("Entity")
@@ -277,15 +303,26 @@ func decodeAlterClientQuotasResponseEntryDataV1(r *wire.Reader, m *AlterClientQu
 		}
 		m.Entity = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterClientQuotasResponseEntryDataV1(w *wire.Writer, m *AlterClientQuotasResponseEntryData) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Entity), false, false) {
 		return w.In("Entity")
@@ -294,6 +331,9 @@ func encodeAlterClientQuotasResponseEntryDataV1(w *wire.Writer, m *AlterClientQu
 		if !encodeAlterClientQuotasResponseEntityDataV1(w, &m.Entity[i]) {
 			return w.InIndex("Entity", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -310,11 +350,21 @@ func decodeAlterClientQuotasResponseEntityDataV0(r *wire.Reader, m *AlterClientQ
 	return true
 }
 func encodeAlterClientQuotasResponseEntityDataV0(w *wire.Writer, m *AlterClientQuotasResponseEntityData) bool {
-	if !w.String(m.EntityType) {
-		return w.In("EntityType")
-	}
-	if !w.NullString(m.EntityName, true) {
-		return w.In("EntityName")
+	{
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.EntityName.S) > wire.MaxString {
+			return w.TooLong("EntityName", len(m.EntityName.S))
+		}
+		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.EntityType))), m.EntityType...)
+		if !m.EntityName.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.EntityName.S))), m.EntityName.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -328,14 +378,27 @@ func decodeAlterClientQuotasResponseEntityDataV1(r *wire.Reader, m *AlterClientQ
 	if !r.CompactNullString(&m.EntityName) {
 		return r.In("EntityName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterClientQuotasResponseEntityDataV1(w *wire.Writer, m *AlterClientQuotasResponseEntityData) bool {
-	if !w.CompactString(m.EntityType) {
-		return w.In("EntityType")
+	{
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.EntityName.S) > wire.MaxString {
+			return w.TooLong("EntityName", len(m.EntityName.S))
+		}
+		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
+		if !m.EntityName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.EntityName.S)+1)), m.EntityName.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.EntityName, true) {
-		return w.In("EntityName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

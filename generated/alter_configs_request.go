@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // AlterConfigsRequest is Kafka's message of that name, versions 0-2.
 type AlterConfigsRequest struct {
@@ -11,7 +14,7 @@ type AlterConfigsRequest struct {
 	// ValidateOnly: bool, versions 0-2.
 	ValidateOnly bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterConfigsRequest returns a AlterConfigsRequest with every field at its default.
@@ -29,7 +32,7 @@ type AlterConfigsRequestAlterConfigsResource struct {
 	// Configs: []AlterableConfig, versions 0-2.
 	Configs []AlterConfigsRequestAlterableConfig
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterConfigsRequestAlterConfigsResource returns a AlterConfigsRequestAlterConfigsResource with every field at its default.
@@ -45,7 +48,7 @@ type AlterConfigsRequestAlterableConfig struct {
 	// Value: string, versions 0-2, nullable in 0-2.
 	Value wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterConfigsRequestAlterableConfig returns a AlterConfigsRequestAlterableConfig with every field at its default.
@@ -147,8 +150,14 @@ func encodeAlterConfigsRequestV0(w *wire.Writer, m *AlterConfigsRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -177,7 +186,7 @@ func decodeAlterConfigsRequestV2(r *wire.Reader, m *AlterConfigsRequest) bool {
 		p := (*[1]byte)(b)
 		m.ValidateOnly = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterConfigsRequestV2(w *wire.Writer, m *AlterConfigsRequest) bool {
 	if !w.CompactCount(len(m.Resources), false, false) {
@@ -189,8 +198,17 @@ func encodeAlterConfigsRequestV2(w *wire.Writer, m *AlterConfigsRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -226,11 +244,18 @@ func decodeAlterConfigsRequestAlterConfigsResourceV0(r *wire.Reader, m *AlterCon
 }
 func encodeAlterConfigsRequestAlterConfigsResourceV0(w *wire.Writer, m *AlterConfigsRequestAlterConfigsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(6 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Configs), false, false) {
 		return w.In("Configs")
@@ -270,15 +295,22 @@ func decodeAlterConfigsRequestAlterConfigsResourceV2(r *wire.Reader, m *AlterCon
 		}
 		m.Configs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterConfigsRequestAlterConfigsResourceV2(w *wire.Writer, m *AlterConfigsRequestAlterConfigsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(6 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Configs), false, false) {
 		return w.In("Configs")
@@ -287,6 +319,9 @@ func encodeAlterConfigsRequestAlterConfigsResourceV2(w *wire.Writer, m *AlterCon
 		if !encodeAlterConfigsRequestAlterableConfigV2(w, &m.Configs[i]) {
 			return w.InIndex("Configs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -303,11 +338,21 @@ func decodeAlterConfigsRequestAlterableConfigV0(r *wire.Reader, m *AlterConfigsR
 	return true
 }
 func encodeAlterConfigsRequestAlterableConfigV0(w *wire.Writer, m *AlterConfigsRequestAlterableConfig) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
-	if !w.NullString(m.Value, true) {
-		return w.In("Value")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(10 + len(m.Name) + len(m.Value.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Value.S))), m.Value.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -321,14 +366,27 @@ func decodeAlterConfigsRequestAlterableConfigV2(r *wire.Reader, m *AlterConfigsR
 	if !r.CompactNullString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterConfigsRequestAlterableConfigV2(w *wire.Writer, m *AlterConfigsRequestAlterableConfig) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(10 + len(m.Name) + len(m.Value.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Value, true) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

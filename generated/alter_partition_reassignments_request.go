@@ -16,7 +16,7 @@ type AlterPartitionReassignmentsRequest struct {
 	// Topics: []ReassignableTopic, versions 0-1.
 	Topics []AlterPartitionReassignmentsRequestReassignableTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionReassignmentsRequest returns a AlterPartitionReassignmentsRequest with every field at its default.
@@ -34,7 +34,7 @@ type AlterPartitionReassignmentsRequestReassignableTopic struct {
 	// Partitions: []ReassignablePartition, versions 0-1.
 	Partitions []AlterPartitionReassignmentsRequestReassignablePartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionReassignmentsRequestReassignableTopic returns a AlterPartitionReassignmentsRequestReassignableTopic with every field at its default.
@@ -50,7 +50,7 @@ type AlterPartitionReassignmentsRequestReassignablePartition struct {
 	// Replicas: []int32, versions 0-1, nullable in 0-1, default null.
 	Replicas []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionReassignmentsRequestReassignablePartition returns a AlterPartitionReassignmentsRequestReassignablePartition with every field at its default.
@@ -137,15 +137,21 @@ func decodeAlterPartitionReassignmentsRequestV0(r *wire.Reader, m *AlterPartitio
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsRequestV0(w *wire.Writer, m *AlterPartitionReassignmentsRequest) bool {
 	if !m.AllowReplicationFactorChange {
 		return w.Absent("AllowReplicationFactorChange")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -154,6 +160,9 @@ func encodeAlterPartitionReassignmentsRequestV0(w *wire.Writer, m *AlterPartitio
 		if !encodeAlterPartitionReassignmentsRequestReassignableTopicV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -183,13 +192,19 @@ func decodeAlterPartitionReassignmentsRequestV1(r *wire.Reader, m *AlterPartitio
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsRequestV1(w *wire.Writer, m *AlterPartitionReassignmentsRequest) bool {
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
-		p[4] = wire.PutBool(m.AllowReplicationFactorChange)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+			p[4] = wire.PutBool(m.AllowReplicationFactorChange)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -198,6 +213,9 @@ func encodeAlterPartitionReassignmentsRequestV1(w *wire.Writer, m *AlterPartitio
 		if !encodeAlterPartitionReassignmentsRequestReassignableTopicV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -221,11 +239,16 @@ func decodeAlterPartitionReassignmentsRequestReassignableTopicV0(r *wire.Reader,
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsRequestReassignableTopicV0(w *wire.Writer, m *AlterPartitionReassignmentsRequestReassignableTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -234,6 +257,9 @@ func encodeAlterPartitionReassignmentsRequestReassignableTopicV0(w *wire.Writer,
 		if !encodeAlterPartitionReassignmentsRequestReassignablePartitionV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -249,24 +275,28 @@ func decodeAlterPartitionReassignmentsRequestReassignablePartitionV0(r *wire.Rea
 		p := (*[4]byte)(b)
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	{
-		n, ok := r.CompactCount(4, true)
-		if !ok {
-			return r.In("Replicas")
-		}
-		m.Replicas = r.Int32s(n)
+	if !r.CompactInt32s(&m.Replicas, true) {
+		return r.In("Replicas")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsRequestReassignablePartitionV0(w *wire.Writer, m *AlterPartitionReassignmentsRequestReassignablePartition) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Replicas), m.Replicas == nil, true) {
+	if !w.CompactInt32s(m.Replicas, m.Replicas == nil, true) {
 		return w.In("Replicas")
 	}
-	w.Int32s(m.Replicas)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -20,7 +20,7 @@ type AlterPartitionReassignmentsResponse struct {
 	// Responses: []ReassignableTopicResponse, versions 0-1.
 	Responses []AlterPartitionReassignmentsResponseReassignableTopicResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionReassignmentsResponse returns a AlterPartitionReassignmentsResponse with every field at its default.
@@ -41,7 +41,7 @@ type AlterPartitionReassignmentsResponseReassignableTopicResponse struct {
 	// Partitions: []ReassignablePartitionResponse, versions 0-1.
 	Partitions []AlterPartitionReassignmentsResponseReassignablePartitionResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionReassignmentsResponseReassignableTopicResponse returns a AlterPartitionReassignmentsResponseReassignableTopicResponse with every field at its default.
@@ -59,7 +59,7 @@ type AlterPartitionReassignmentsResponseReassignablePartitionResponse struct {
 	// ErrorMessage: string, versions 0-1, nullable in 0-1.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionReassignmentsResponseReassignablePartitionResponse returns a AlterPartitionReassignmentsResponseReassignablePartitionResponse with every field at its default.
@@ -154,16 +154,27 @@ func decodeAlterPartitionReassignmentsResponseV0(r *wire.Reader, m *AlterPartiti
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsResponseV0(w *wire.Writer, m *AlterPartitionReassignmentsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -172,6 +183,9 @@ func encodeAlterPartitionReassignmentsResponseV0(w *wire.Writer, m *AlterPartiti
 		if !encodeAlterPartitionReassignmentsResponseReassignableTopicResponseV0(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -205,17 +219,28 @@ func decodeAlterPartitionReassignmentsResponseV1(r *wire.Reader, m *AlterPartiti
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsResponseV1(w *wire.Writer, m *AlterPartitionReassignmentsResponse) bool {
 	{
-		p := (*[7]byte)(w.Extend(7))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		p[4] = wire.PutBool(m.AllowReplicationFactorChange)
-		binary.BigEndian.PutUint16(p[5:7], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(12 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+7]
+			p := (*[7]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			p[4] = wire.PutBool(m.AllowReplicationFactorChange)
+			binary.BigEndian.PutUint16(p[5:7], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -224,6 +249,9 @@ func encodeAlterPartitionReassignmentsResponseV1(w *wire.Writer, m *AlterPartiti
 		if !encodeAlterPartitionReassignmentsResponseReassignableTopicResponseV0(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -247,11 +275,16 @@ func decodeAlterPartitionReassignmentsResponseReassignableTopicResponseV0(r *wir
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsResponseReassignableTopicResponseV0(w *wire.Writer, m *AlterPartitionReassignmentsResponseReassignableTopicResponse) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -260,6 +293,9 @@ func encodeAlterPartitionReassignmentsResponseReassignableTopicResponseV0(w *wir
 		if !encodeAlterPartitionReassignmentsResponseReassignablePartitionResponseV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -279,16 +315,30 @@ func decodeAlterPartitionReassignmentsResponseReassignablePartitionResponseV0(r 
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionReassignmentsResponseReassignablePartitionResponseV0(w *wire.Writer, m *AlterPartitionReassignmentsResponseReassignablePartitionResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type AlterPartitionRequest struct {
 	// Topics: []TopicData, versions 2-3.
 	Topics []AlterPartitionRequestTopicData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionRequest returns a AlterPartitionRequest with every field at its default.
@@ -33,7 +33,7 @@ type AlterPartitionRequestTopicData struct {
 	// Partitions: []PartitionData, versions 2-3.
 	Partitions []AlterPartitionRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionRequestTopicData returns a AlterPartitionRequestTopicData with every field at its default.
@@ -57,7 +57,7 @@ type AlterPartitionRequestPartitionData struct {
 	// PartitionEpoch: int32, versions 2-3.
 	PartitionEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionRequestPartitionData returns a AlterPartitionRequestPartitionData with every field at its default.
@@ -73,7 +73,7 @@ type AlterPartitionRequestBrokerState struct {
 	// BrokerEpoch: int64, versions 3, default -1.
 	BrokerEpoch int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionRequestBrokerState returns a AlterPartitionRequestBrokerState with every field at its default.
@@ -161,13 +161,19 @@ func decodeAlterPartitionRequestV2(r *wire.Reader, m *AlterPartitionRequest) boo
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionRequestV2(w *wire.Writer, m *AlterPartitionRequest) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -176,6 +182,9 @@ func encodeAlterPartitionRequestV2(w *wire.Writer, m *AlterPartitionRequest) boo
 		if !encodeAlterPartitionRequestTopicDataV2(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -205,13 +214,19 @@ func decodeAlterPartitionRequestV3(r *wire.Reader, m *AlterPartitionRequest) boo
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionRequestV3(w *wire.Writer, m *AlterPartitionRequest) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -220,6 +235,9 @@ func encodeAlterPartitionRequestV3(w *wire.Writer, m *AlterPartitionRequest) boo
 		if !encodeAlterPartitionRequestTopicDataV3(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -248,12 +266,18 @@ func decodeAlterPartitionRequestTopicDataV2(r *wire.Reader, m *AlterPartitionReq
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionRequestTopicDataV2(w *wire.Writer, m *AlterPartitionRequestTopicData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -262,6 +286,9 @@ func encodeAlterPartitionRequestTopicDataV2(w *wire.Writer, m *AlterPartitionReq
 		if !encodeAlterPartitionRequestPartitionDataV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -290,12 +317,18 @@ func decodeAlterPartitionRequestTopicDataV3(r *wire.Reader, m *AlterPartitionReq
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionRequestTopicDataV3(w *wire.Writer, m *AlterPartitionRequestTopicData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -304,6 +337,9 @@ func encodeAlterPartitionRequestTopicDataV3(w *wire.Writer, m *AlterPartitionReq
 		if !encodeAlterPartitionRequestPartitionDataV3(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -320,12 +356,8 @@ func decodeAlterPartitionRequestPartitionDataV2(r *wire.Reader, m *AlterPartitio
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("NewIsr")
-		}
-		m.NewIsr = r.Int32s(n)
+	if !r.CompactInt32s(&m.NewIsr, false) {
+		return r.In("NewIsr")
 	}
 	{
 		b := r.Take(5)
@@ -336,25 +368,39 @@ func decodeAlterPartitionRequestPartitionDataV2(r *wire.Reader, m *AlterPartitio
 		m.LeaderRecoveryState = int8(p[0])
 		m.PartitionEpoch = int32(binary.BigEndian.Uint32(p[1:5]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionRequestPartitionDataV2(w *wire.Writer, m *AlterPartitionRequestPartitionData) bool {
 	if len(m.NewIsrWithEpochs) != 0 {
 		return w.Absent("NewIsrWithEpochs")
 	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.NewIsr), false, false) {
+	if !w.CompactInt32s(m.NewIsr, false, false) {
 		return w.In("NewIsr")
 	}
-	w.Int32s(m.NewIsr)
 	{
-		p := (*[5]byte)(w.Extend(5))
-		p[0] = byte(m.LeaderRecoveryState)
-		binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			p[0] = byte(m.LeaderRecoveryState)
+			binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -393,16 +439,22 @@ func decodeAlterPartitionRequestPartitionDataV3(r *wire.Reader, m *AlterPartitio
 		m.LeaderRecoveryState = int8(p[0])
 		m.PartitionEpoch = int32(binary.BigEndian.Uint32(p[1:5]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionRequestPartitionDataV3(w *wire.Writer, m *AlterPartitionRequestPartitionData) bool {
 	if len(m.NewIsr) != 0 {
 		return w.Absent("NewIsr")
 	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.NewIsrWithEpochs), false, false) {
 		return w.In("NewIsrWithEpochs")
@@ -413,9 +465,18 @@ func encodeAlterPartitionRequestPartitionDataV3(w *wire.Writer, m *AlterPartitio
 		}
 	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		p[0] = byte(m.LeaderRecoveryState)
-		binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			p[0] = byte(m.LeaderRecoveryState)
+			binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -432,13 +493,22 @@ func decodeAlterPartitionRequestBrokerStateV3(r *wire.Reader, m *AlterPartitionR
 		m.BrokerId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.BrokerEpoch = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionRequestBrokerStateV3(w *wire.Writer, m *AlterPartitionRequestBrokerState) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type AlterPartitionResponse struct {
 	// Topics: []TopicData, versions 2-3.
 	Topics []AlterPartitionResponseTopicData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionResponse returns a AlterPartitionResponse with every field at its default.
@@ -32,7 +32,7 @@ type AlterPartitionResponseTopicData struct {
 	// Partitions: []PartitionData, versions 2-3.
 	Partitions []AlterPartitionResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionResponseTopicData returns a AlterPartitionResponseTopicData with every field at its default.
@@ -58,7 +58,7 @@ type AlterPartitionResponsePartitionData struct {
 	// PartitionEpoch: int32, versions 2-3.
 	PartitionEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterPartitionResponsePartitionData returns a AlterPartitionResponsePartitionData with every field at its default.
@@ -141,13 +141,19 @@ func decodeAlterPartitionResponseV2(r *wire.Reader, m *AlterPartitionResponse) b
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionResponseV2(w *wire.Writer, m *AlterPartitionResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -156,6 +162,9 @@ func encodeAlterPartitionResponseV2(w *wire.Writer, m *AlterPartitionResponse) b
 		if !encodeAlterPartitionResponseTopicDataV2(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -184,12 +193,18 @@ func decodeAlterPartitionResponseTopicDataV2(r *wire.Reader, m *AlterPartitionRe
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionResponseTopicDataV2(w *wire.Writer, m *AlterPartitionResponseTopicData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -198,6 +213,9 @@ func encodeAlterPartitionResponseTopicDataV2(w *wire.Writer, m *AlterPartitionRe
 		if !encodeAlterPartitionResponsePartitionDataV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -216,12 +234,8 @@ func decodeAlterPartitionResponsePartitionDataV2(r *wire.Reader, m *AlterPartiti
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[6:10]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[10:14]))
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Isr")
-		}
-		m.Isr = r.Int32s(n)
+	if !r.CompactInt32s(&m.Isr, false) {
+		return r.In("Isr")
 	}
 	{
 		b := r.Take(5)
@@ -232,24 +246,38 @@ func decodeAlterPartitionResponsePartitionDataV2(r *wire.Reader, m *AlterPartiti
 		m.LeaderRecoveryState = int8(p[0])
 		m.PartitionEpoch = int32(binary.BigEndian.Uint32(p[1:5]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterPartitionResponsePartitionDataV2(w *wire.Writer, m *AlterPartitionResponsePartitionData) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Isr), false, false) {
+	if !w.CompactInt32s(m.Isr, false, false) {
 		return w.In("Isr")
 	}
-	w.Int32s(m.Isr)
 	{
-		p := (*[5]byte)(w.Extend(5))
-		p[0] = byte(m.LeaderRecoveryState)
-		binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			p[0] = byte(m.LeaderRecoveryState)
+			binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

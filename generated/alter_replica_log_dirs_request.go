@@ -2,14 +2,17 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // AlterReplicaLogDirsRequest is Kafka's message of that name, versions 1-2.
 type AlterReplicaLogDirsRequest struct {
 	// Dirs: []AlterReplicaLogDir, versions 1-2.
 	Dirs []AlterReplicaLogDirsRequestAlterReplicaLogDir
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterReplicaLogDirsRequest returns a AlterReplicaLogDirsRequest with every field at its default.
@@ -25,7 +28,7 @@ type AlterReplicaLogDirsRequestAlterReplicaLogDir struct {
 	// Topics: []AlterReplicaLogDirTopic, versions 1-2.
 	Topics []AlterReplicaLogDirsRequestAlterReplicaLogDirTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterReplicaLogDirsRequestAlterReplicaLogDir returns a AlterReplicaLogDirsRequestAlterReplicaLogDir with every field at its default.
@@ -41,7 +44,7 @@ type AlterReplicaLogDirsRequestAlterReplicaLogDirTopic struct {
 	// Partitions: []int32, versions 1-2.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterReplicaLogDirsRequestAlterReplicaLogDirTopic returns a AlterReplicaLogDirsRequestAlterReplicaLogDirTopic with every field at its default.
@@ -149,7 +152,7 @@ func decodeAlterReplicaLogDirsRequestV2(r *wire.Reader, m *AlterReplicaLogDirsRe
 		}
 		m.Dirs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterReplicaLogDirsRequestV2(w *wire.Writer, m *AlterReplicaLogDirsRequest) bool {
 	if !w.CompactCount(len(m.Dirs), false, false) {
@@ -159,6 +162,9 @@ func encodeAlterReplicaLogDirsRequestV2(w *wire.Writer, m *AlterReplicaLogDirsRe
 		if !encodeAlterReplicaLogDirsRequestAlterReplicaLogDirV2(w, &m.Dirs[i]) {
 			return w.InIndex("Dirs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -185,8 +191,13 @@ func decodeAlterReplicaLogDirsRequestAlterReplicaLogDirV1(r *wire.Reader, m *Alt
 	return true
 }
 func encodeAlterReplicaLogDirsRequestAlterReplicaLogDirV1(w *wire.Writer, m *AlterReplicaLogDirsRequestAlterReplicaLogDir) bool {
-	if !w.String(m.Path) {
-		return w.In("Path")
+	{
+		if len(m.Path) > wire.MaxString {
+			return w.TooLong("Path", len(m.Path))
+		}
+		b := w.Room(5 + len(m.Path))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Path))), m.Path...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -218,11 +229,16 @@ func decodeAlterReplicaLogDirsRequestAlterReplicaLogDirV2(r *wire.Reader, m *Alt
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterReplicaLogDirsRequestAlterReplicaLogDirV2(w *wire.Writer, m *AlterReplicaLogDirsRequestAlterReplicaLogDir) bool {
-	if !w.CompactString(m.Path) {
-		return w.In("Path")
+	{
+		if len(m.Path) > wire.MaxString {
+			return w.TooLong("Path", len(m.Path))
+		}
+		b := w.Room(5 + len(m.Path))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Path)+1)), m.Path...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -231,6 +247,9 @@ func encodeAlterReplicaLogDirsRequestAlterReplicaLogDirV2(w *wire.Writer, m *Alt
 		if !encodeAlterReplicaLogDirsRequestAlterReplicaLogDirTopicV2(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -251,8 +270,13 @@ func decodeAlterReplicaLogDirsRequestAlterReplicaLogDirTopicV1(r *wire.Reader, m
 	return true
 }
 func encodeAlterReplicaLogDirsRequestAlterReplicaLogDirTopicV1(w *wire.Writer, m *AlterReplicaLogDirsRequestAlterReplicaLogDirTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -267,23 +291,26 @@ func decodeAlterReplicaLogDirsRequestAlterReplicaLogDirTopicV2(r *wire.Reader, m
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterReplicaLogDirsRequestAlterReplicaLogDirTopicV2(w *wire.Writer, m *AlterReplicaLogDirsRequestAlterReplicaLogDirTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -14,7 +14,7 @@ type AlterReplicaLogDirsResponse struct {
 	// Results: []AlterReplicaLogDirTopicResult, versions 1-2.
 	Results []AlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterReplicaLogDirsResponse returns a AlterReplicaLogDirsResponse with every field at its default.
@@ -30,7 +30,7 @@ type AlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult struct {
 	// Partitions: []AlterReplicaLogDirPartitionResult, versions 1-2.
 	Partitions []AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult returns a AlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult with every field at its default.
@@ -46,7 +46,7 @@ type AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult struct {
 	// ErrorCode: int16, versions 1-2.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult returns a AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult with every field at its default.
@@ -136,8 +136,14 @@ func decodeAlterReplicaLogDirsResponseV1(r *wire.Reader, m *AlterReplicaLogDirsR
 }
 func encodeAlterReplicaLogDirsResponseV1(w *wire.Writer, m *AlterReplicaLogDirsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Results), false, false) {
 		return w.In("Results")
@@ -174,12 +180,18 @@ func decodeAlterReplicaLogDirsResponseV2(r *wire.Reader, m *AlterReplicaLogDirsR
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterReplicaLogDirsResponseV2(w *wire.Writer, m *AlterReplicaLogDirsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -188,6 +200,9 @@ func encodeAlterReplicaLogDirsResponseV2(w *wire.Writer, m *AlterReplicaLogDirsR
 		if !encodeAlterReplicaLogDirsResponseAlterReplicaLogDirTopicResultV2(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -214,8 +229,13 @@ func decodeAlterReplicaLogDirsResponseAlterReplicaLogDirTopicResultV1(r *wire.Re
 	return true
 }
 func encodeAlterReplicaLogDirsResponseAlterReplicaLogDirTopicResultV1(w *wire.Writer, m *AlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult) bool {
-	if !w.String(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TopicName))), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -247,11 +267,16 @@ func decodeAlterReplicaLogDirsResponseAlterReplicaLogDirTopicResultV2(r *wire.Re
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterReplicaLogDirsResponseAlterReplicaLogDirTopicResultV2(w *wire.Writer, m *AlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -260,6 +285,9 @@ func encodeAlterReplicaLogDirsResponseAlterReplicaLogDirTopicResultV2(w *wire.Wr
 		if !encodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -280,9 +308,15 @@ func decodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV1(r *wir
 }
 func encodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV1(w *wire.Writer, m *AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -299,13 +333,22 @@ func decodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV2(r *wir
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV2(w *wire.Writer, m *AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

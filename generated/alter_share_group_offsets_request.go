@@ -14,7 +14,7 @@ type AlterShareGroupOffsetsRequest struct {
 	// Topics: []AlterShareGroupOffsetsRequestTopic, versions 0.
 	Topics []AlterShareGroupOffsetsRequestTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterShareGroupOffsetsRequest returns a AlterShareGroupOffsetsRequest with every field at its default.
@@ -30,7 +30,7 @@ type AlterShareGroupOffsetsRequestTopic struct {
 	// Partitions: []AlterShareGroupOffsetsRequestPartition, versions 0.
 	Partitions []AlterShareGroupOffsetsRequestPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterShareGroupOffsetsRequestTopic returns a AlterShareGroupOffsetsRequestTopic with every field at its default.
@@ -46,7 +46,7 @@ type AlterShareGroupOffsetsRequestPartition struct {
 	// StartOffset: int64, versions 0.
 	StartOffset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterShareGroupOffsetsRequestPartition returns a AlterShareGroupOffsetsRequestPartition with every field at its default.
@@ -123,11 +123,16 @@ func decodeAlterShareGroupOffsetsRequestV0(r *wire.Reader, m *AlterShareGroupOff
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterShareGroupOffsetsRequestV0(w *wire.Writer, m *AlterShareGroupOffsetsRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -136,6 +141,9 @@ func encodeAlterShareGroupOffsetsRequestV0(w *wire.Writer, m *AlterShareGroupOff
 		if !encodeAlterShareGroupOffsetsRequestTopicV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -159,11 +167,16 @@ func decodeAlterShareGroupOffsetsRequestTopicV0(r *wire.Reader, m *AlterShareGro
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterShareGroupOffsetsRequestTopicV0(w *wire.Writer, m *AlterShareGroupOffsetsRequestTopic) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -172,6 +185,9 @@ func encodeAlterShareGroupOffsetsRequestTopicV0(w *wire.Writer, m *AlterShareGro
 		if !encodeAlterShareGroupOffsetsRequestPartitionV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -188,13 +204,22 @@ func decodeAlterShareGroupOffsetsRequestPartitionV0(r *wire.Reader, m *AlterShar
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.StartOffset = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterShareGroupOffsetsRequestPartitionV0(w *wire.Writer, m *AlterShareGroupOffsetsRequestPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

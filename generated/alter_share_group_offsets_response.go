@@ -18,7 +18,7 @@ type AlterShareGroupOffsetsResponse struct {
 	// Responses: []AlterShareGroupOffsetsResponseTopic, versions 0.
 	Responses []AlterShareGroupOffsetsResponseTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterShareGroupOffsetsResponse returns a AlterShareGroupOffsetsResponse with every field at its default.
@@ -36,7 +36,7 @@ type AlterShareGroupOffsetsResponseTopic struct {
 	// Partitions: []AlterShareGroupOffsetsResponsePartition, versions 0.
 	Partitions []AlterShareGroupOffsetsResponsePartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterShareGroupOffsetsResponseTopic returns a AlterShareGroupOffsetsResponseTopic with every field at its default.
@@ -54,7 +54,7 @@ type AlterShareGroupOffsetsResponsePartition struct {
 	// ErrorMessage: string, versions 0, nullable in 0, default null.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterShareGroupOffsetsResponsePartition returns a AlterShareGroupOffsetsResponsePartition with every field at its default.
@@ -140,16 +140,27 @@ func decodeAlterShareGroupOffsetsResponseV0(r *wire.Reader, m *AlterShareGroupOf
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterShareGroupOffsetsResponseV0(w *wire.Writer, m *AlterShareGroupOffsetsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -158,6 +169,9 @@ func encodeAlterShareGroupOffsetsResponseV0(w *wire.Writer, m *AlterShareGroupOf
 		if !encodeAlterShareGroupOffsetsResponseTopicV0(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -189,15 +203,22 @@ func decodeAlterShareGroupOffsetsResponseTopicV0(r *wire.Reader, m *AlterShareGr
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *AlterShareGroupOffsetsResponseTopic) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(21 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -206,6 +227,9 @@ func encodeAlterShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *AlterShareGr
 		if !encodeAlterShareGroupOffsetsResponsePartitionV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -225,16 +249,30 @@ func decodeAlterShareGroupOffsetsResponsePartitionV0(r *wire.Reader, m *AlterSha
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterShareGroupOffsetsResponsePartitionV0(w *wire.Writer, m *AlterShareGroupOffsetsResponsePartition) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type AlterUserScramCredentialsRequest struct {
 	// Upsertions: []ScramCredentialUpsertion, versions 0.
 	Upsertions []AlterUserScramCredentialsRequestScramCredentialUpsertion
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterUserScramCredentialsRequest returns a AlterUserScramCredentialsRequest with every field at its default.
@@ -30,7 +30,7 @@ type AlterUserScramCredentialsRequestScramCredentialDeletion struct {
 	// Mechanism: int8, versions 0.
 	Mechanism int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterUserScramCredentialsRequestScramCredentialDeletion returns a AlterUserScramCredentialsRequestScramCredentialDeletion with every field at its default.
@@ -52,7 +52,7 @@ type AlterUserScramCredentialsRequestScramCredentialUpsertion struct {
 	// SaltedPassword: bytes, versions 0.
 	SaltedPassword []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterUserScramCredentialsRequestScramCredentialUpsertion returns a AlterUserScramCredentialsRequestScramCredentialUpsertion with every field at its default.
@@ -139,7 +139,7 @@ func decodeAlterUserScramCredentialsRequestV0(r *wire.Reader, m *AlterUserScramC
 		}
 		m.Upsertions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterUserScramCredentialsRequestV0(w *wire.Writer, m *AlterUserScramCredentialsRequest) bool {
 	if !w.CompactCount(len(m.Deletions), false, false) {
@@ -158,6 +158,9 @@ func encodeAlterUserScramCredentialsRequestV0(w *wire.Writer, m *AlterUserScramC
 			return w.InIndex("Upsertions", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -175,15 +178,25 @@ func decodeAlterUserScramCredentialsRequestScramCredentialDeletionV0(r *wire.Rea
 		p := (*[1]byte)(b)
 		m.Mechanism = int8(p[0])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterUserScramCredentialsRequestScramCredentialDeletionV0(w *wire.Writer, m *AlterUserScramCredentialsRequestScramCredentialDeletion) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.Mechanism)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(6 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.Mechanism)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -209,22 +222,28 @@ func decodeAlterUserScramCredentialsRequestScramCredentialUpsertionV0(r *wire.Re
 	if !r.CompactBytes(&m.SaltedPassword, false) {
 		return r.In("SaltedPassword")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterUserScramCredentialsRequestScramCredentialUpsertionV0(w *wire.Writer, m *AlterUserScramCredentialsRequestScramCredentialUpsertion) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		p[0] = byte(m.Mechanism)
-		binary.BigEndian.PutUint32(p[1:5], uint32(m.Iterations))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(20 + len(m.Name) + len(m.Salt) + len(m.SaltedPassword))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			p[0] = byte(m.Mechanism)
+			binary.BigEndian.PutUint32(p[1:5], uint32(m.Iterations))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Salt)+1)), m.Salt...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.SaltedPassword)+1)), m.SaltedPassword...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.Salt, false) {
-		return w.In("Salt")
-	}
-	if !w.CompactBytes(m.SaltedPassword, false) {
-		return w.In("SaltedPassword")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

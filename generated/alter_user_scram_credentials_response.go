@@ -14,7 +14,7 @@ type AlterUserScramCredentialsResponse struct {
 	// Results: []AlterUserScramCredentialsResult, versions 0.
 	Results []AlterUserScramCredentialsResponseAlterUserScramCredentialsResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterUserScramCredentialsResponse returns a AlterUserScramCredentialsResponse with every field at its default.
@@ -32,7 +32,7 @@ type AlterUserScramCredentialsResponseAlterUserScramCredentialsResult struct {
 	// ErrorMessage: string, versions 0, nullable in 0.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAlterUserScramCredentialsResponseAlterUserScramCredentialsResult returns a AlterUserScramCredentialsResponseAlterUserScramCredentialsResult with every field at its default.
@@ -118,12 +118,18 @@ func decodeAlterUserScramCredentialsResponseV0(r *wire.Reader, m *AlterUserScram
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterUserScramCredentialsResponseV0(w *wire.Writer, m *AlterUserScramCredentialsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -132,6 +138,9 @@ func encodeAlterUserScramCredentialsResponseV0(w *wire.Writer, m *AlterUserScram
 		if !encodeAlterUserScramCredentialsResponseAlterUserScramCredentialsResultV0(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -153,18 +162,33 @@ func decodeAlterUserScramCredentialsResponseAlterUserScramCredentialsResultV0(r 
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAlterUserScramCredentialsResponseAlterUserScramCredentialsResultV0(w *wire.Writer, m *AlterUserScramCredentialsResponseAlterUserScramCredentialsResult) bool {
-	if !w.CompactString(m.User) {
-		return w.In("User")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.User) > wire.MaxString {
+			return w.TooLong("User", len(m.User))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(12 + len(m.User) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.User)+1)), m.User...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

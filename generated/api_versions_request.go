@@ -18,7 +18,7 @@ type ApiVersionsRequest struct {
 	// NodeId: int32, versions 5, default -1, ignorable.
 	NodeId int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultApiVersionsRequest returns a ApiVersionsRequest with every field at its default.
@@ -105,14 +105,23 @@ func decodeApiVersionsRequestV3(r *wire.Reader, m *ApiVersionsRequest) bool {
 	if !r.CompactString(&m.ClientSoftwareVersion) {
 		return r.In("ClientSoftwareVersion")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeApiVersionsRequestV3(w *wire.Writer, m *ApiVersionsRequest) bool {
-	if !w.CompactString(m.ClientSoftwareName) {
-		return w.In("ClientSoftwareName")
+	{
+		if len(m.ClientSoftwareName) > wire.MaxString {
+			return w.TooLong("ClientSoftwareName", len(m.ClientSoftwareName))
+		}
+		if len(m.ClientSoftwareVersion) > wire.MaxString {
+			return w.TooLong("ClientSoftwareVersion", len(m.ClientSoftwareVersion))
+		}
+		b := w.Room(10 + len(m.ClientSoftwareName) + len(m.ClientSoftwareVersion))
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareName)+1)), m.ClientSoftwareName...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareVersion)+1)), m.ClientSoftwareVersion...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.ClientSoftwareVersion) {
-		return w.In("ClientSoftwareVersion")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -137,21 +146,37 @@ func decodeApiVersionsRequestV5(r *wire.Reader, m *ApiVersionsRequest) bool {
 		p := (*[4]byte)(b)
 		m.NodeId = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeApiVersionsRequestV5(w *wire.Writer, m *ApiVersionsRequest) bool {
-	if !w.CompactString(m.ClientSoftwareName) {
-		return w.In("ClientSoftwareName")
-	}
-	if !w.CompactString(m.ClientSoftwareVersion) {
-		return w.In("ClientSoftwareVersion")
-	}
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.ClientSoftwareName) > wire.MaxString {
+			return w.TooLong("ClientSoftwareName", len(m.ClientSoftwareName))
+		}
+		if len(m.ClientSoftwareVersion) > wire.MaxString {
+			return w.TooLong("ClientSoftwareVersion", len(m.ClientSoftwareVersion))
+		}
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(19 + len(m.ClientSoftwareName) + len(m.ClientSoftwareVersion) + len(m.ClusterId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareName)+1)), m.ClientSoftwareName...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareVersion)+1)), m.ClientSoftwareVersion...)
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

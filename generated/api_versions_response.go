@@ -24,7 +24,7 @@ type ApiVersionsResponse struct {
 	// ZkMigrationReady: bool, versions 3-5, tag 3, ignorable.
 	ZkMigrationReady bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultApiVersionsResponse returns a ApiVersionsResponse with every field at its default.
@@ -43,7 +43,7 @@ type ApiVersionsResponseApiVersion struct {
 	// MaxVersion: int16, versions 0-5.
 	MaxVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultApiVersionsResponseApiVersion returns a ApiVersionsResponseApiVersion with every field at its default.
@@ -61,7 +61,7 @@ type ApiVersionsResponseSupportedFeatureKey struct {
 	// MaxVersion: int16, versions 3-5.
 	MaxVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultApiVersionsResponseSupportedFeatureKey returns a ApiVersionsResponseSupportedFeatureKey with every field at its default.
@@ -79,7 +79,7 @@ type ApiVersionsResponseFinalizedFeatureKey struct {
 	// MinVersionLevel: int16, versions 3-5.
 	MinVersionLevel int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultApiVersionsResponseFinalizedFeatureKey returns a ApiVersionsResponseFinalizedFeatureKey with every field at its default.
@@ -174,8 +174,14 @@ func decodeApiVersionsResponseV0(r *wire.Reader, m *ApiVersionsResponse) bool {
 }
 func encodeApiVersionsResponseV0(w *wire.Writer, m *ApiVersionsResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ApiKeys), false, false) {
 		return w.In("ApiKeys")
@@ -225,8 +231,14 @@ func decodeApiVersionsResponseV1(r *wire.Reader, m *ApiVersionsResponse) bool {
 }
 func encodeApiVersionsResponseV1(w *wire.Writer, m *ApiVersionsResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ApiKeys), false, false) {
 		return w.In("ApiKeys")
@@ -237,8 +249,14 @@ func encodeApiVersionsResponseV1(w *wire.Writer, m *ApiVersionsResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -275,6 +293,9 @@ func decodeApiVersionsResponseV3(r *wire.Reader, m *ApiVersionsResponse) bool {
 		}
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -342,8 +363,14 @@ func decodeApiVersionsResponseV3(r *wire.Reader, m *ApiVersionsResponse) bool {
 }
 func encodeApiVersionsResponseV3(w *wire.Writer, m *ApiVersionsResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ApiKeys), false, false) {
 		return w.In("ApiKeys")
@@ -354,10 +381,16 @@ func encodeApiVersionsResponseV3(w *wire.Writer, m *ApiVersionsResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.SupportedFeatures) != 0
 	if set0 {
@@ -401,8 +434,14 @@ func encodeApiVersionsResponseV3(w *wire.Writer, m *ApiVersionsResponse) bool {
 	if set1 {
 		at := w.BeginTag(1)
 		{
-			p := (*[8]byte)(w.Extend(8))
-			binary.BigEndian.PutUint64(p[0:8], uint64(m.FinalizedFeaturesEpoch))
+			b := w.Room(8)
+			{
+				n := len(b)
+				b = b[:n+8]
+				p := (*[8]byte)(b[n:])
+				binary.BigEndian.PutUint64(p[0:8], uint64(m.FinalizedFeaturesEpoch))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -427,8 +466,14 @@ func encodeApiVersionsResponseV3(w *wire.Writer, m *ApiVersionsResponse) bool {
 	if set3 {
 		at := w.BeginTag(3)
 		{
-			p := (*[1]byte)(w.Extend(1))
-			p[0] = wire.PutBool(m.ZkMigrationReady)
+			b := w.Room(1)
+			{
+				n := len(b)
+				b = b[:n+1]
+				p := (*[1]byte)(b[n:])
+				p[0] = wire.PutBool(m.ZkMigrationReady)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -452,10 +497,16 @@ func decodeApiVersionsResponseApiVersionV0(r *wire.Reader, m *ApiVersionsRespons
 }
 func encodeApiVersionsResponseApiVersionV0(w *wire.Writer, m *ApiVersionsResponseApiVersion) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ApiKey))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersion))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.MaxVersion))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ApiKey))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersion))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.MaxVersion))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -473,14 +524,23 @@ func decodeApiVersionsResponseApiVersionV3(r *wire.Reader, m *ApiVersionsRespons
 		m.MinVersion = int16(binary.BigEndian.Uint16(p[2:4]))
 		m.MaxVersion = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeApiVersionsResponseApiVersionV3(w *wire.Writer, m *ApiVersionsResponseApiVersion) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ApiKey))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersion))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.MaxVersion))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ApiKey))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersion))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.MaxVersion))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -500,16 +560,26 @@ func decodeApiVersionsResponseSupportedFeatureKeyV3(r *wire.Reader, m *ApiVersio
 		m.MinVersion = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.MaxVersion = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeApiVersionsResponseSupportedFeatureKeyV3(w *wire.Writer, m *ApiVersionsResponseSupportedFeatureKey) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MinVersion))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxVersion))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(9 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinVersion))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxVersion))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -529,16 +599,26 @@ func decodeApiVersionsResponseFinalizedFeatureKeyV3(r *wire.Reader, m *ApiVersio
 		m.MaxVersionLevel = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.MinVersionLevel = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeApiVersionsResponseFinalizedFeatureKeyV3(w *wire.Writer, m *ApiVersionsResponseFinalizedFeatureKey) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersionLevel))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(9 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersionLevel))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

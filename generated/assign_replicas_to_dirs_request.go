@@ -16,7 +16,7 @@ type AssignReplicasToDirsRequest struct {
 	// Directories: []DirectoryData, versions 0.
 	Directories []AssignReplicasToDirsRequestDirectoryData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsRequest returns a AssignReplicasToDirsRequest with every field at its default.
@@ -33,7 +33,7 @@ type AssignReplicasToDirsRequestDirectoryData struct {
 	// Topics: []TopicData, versions 0.
 	Topics []AssignReplicasToDirsRequestTopicData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsRequestDirectoryData returns a AssignReplicasToDirsRequestDirectoryData with every field at its default.
@@ -49,7 +49,7 @@ type AssignReplicasToDirsRequestTopicData struct {
 	// Partitions: []PartitionData, versions 0.
 	Partitions []AssignReplicasToDirsRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsRequestTopicData returns a AssignReplicasToDirsRequestTopicData with every field at its default.
@@ -63,7 +63,7 @@ type AssignReplicasToDirsRequestPartitionData struct {
 	// PartitionIndex: int32, versions 0.
 	PartitionIndex int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsRequestPartitionData returns a AssignReplicasToDirsRequestPartitionData with every field at its default.
@@ -146,13 +146,19 @@ func decodeAssignReplicasToDirsRequestV0(r *wire.Reader, m *AssignReplicasToDirs
 		}
 		m.Directories = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsRequestV0(w *wire.Writer, m *AssignReplicasToDirsRequest) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Directories), false, false) {
 		return w.In("Directories")
@@ -161,6 +167,9 @@ func encodeAssignReplicasToDirsRequestV0(w *wire.Writer, m *AssignReplicasToDirs
 		if !encodeAssignReplicasToDirsRequestDirectoryDataV0(w, &m.Directories[i]) {
 			return w.InIndex("Directories", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -189,12 +198,18 @@ func decodeAssignReplicasToDirsRequestDirectoryDataV0(r *wire.Reader, m *AssignR
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsRequestDirectoryDataV0(w *wire.Writer, m *AssignReplicasToDirsRequestDirectoryData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.Id[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.Id[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -203,6 +218,9 @@ func encodeAssignReplicasToDirsRequestDirectoryDataV0(w *wire.Writer, m *AssignR
 		if !encodeAssignReplicasToDirsRequestTopicDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -231,12 +249,18 @@ func decodeAssignReplicasToDirsRequestTopicDataV0(r *wire.Reader, m *AssignRepli
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsRequestTopicDataV0(w *wire.Writer, m *AssignReplicasToDirsRequestTopicData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -245,6 +269,9 @@ func encodeAssignReplicasToDirsRequestTopicDataV0(w *wire.Writer, m *AssignRepli
 		if !encodeAssignReplicasToDirsRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -260,12 +287,21 @@ func decodeAssignReplicasToDirsRequestPartitionDataV0(r *wire.Reader, m *AssignR
 		p := (*[4]byte)(b)
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsRequestPartitionDataV0(w *wire.Writer, m *AssignReplicasToDirsRequestPartitionData) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type AssignReplicasToDirsResponse struct {
 	// Directories: []DirectoryData, versions 0.
 	Directories []AssignReplicasToDirsResponseDirectoryData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsResponse returns a AssignReplicasToDirsResponse with every field at its default.
@@ -32,7 +32,7 @@ type AssignReplicasToDirsResponseDirectoryData struct {
 	// Topics: []TopicData, versions 0.
 	Topics []AssignReplicasToDirsResponseTopicData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsResponseDirectoryData returns a AssignReplicasToDirsResponseDirectoryData with every field at its default.
@@ -48,7 +48,7 @@ type AssignReplicasToDirsResponseTopicData struct {
 	// Partitions: []PartitionData, versions 0.
 	Partitions []AssignReplicasToDirsResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsResponseTopicData returns a AssignReplicasToDirsResponseTopicData with every field at its default.
@@ -64,7 +64,7 @@ type AssignReplicasToDirsResponsePartitionData struct {
 	// ErrorCode: int16, versions 0.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultAssignReplicasToDirsResponsePartitionData returns a AssignReplicasToDirsResponsePartitionData with every field at its default.
@@ -147,13 +147,19 @@ func decodeAssignReplicasToDirsResponseV0(r *wire.Reader, m *AssignReplicasToDir
 		}
 		m.Directories = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsResponseV0(w *wire.Writer, m *AssignReplicasToDirsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Directories), false, false) {
 		return w.In("Directories")
@@ -162,6 +168,9 @@ func encodeAssignReplicasToDirsResponseV0(w *wire.Writer, m *AssignReplicasToDir
 		if !encodeAssignReplicasToDirsResponseDirectoryDataV0(w, &m.Directories[i]) {
 			return w.InIndex("Directories", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -190,12 +199,18 @@ func decodeAssignReplicasToDirsResponseDirectoryDataV0(r *wire.Reader, m *Assign
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsResponseDirectoryDataV0(w *wire.Writer, m *AssignReplicasToDirsResponseDirectoryData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.Id[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.Id[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -204,6 +219,9 @@ func encodeAssignReplicasToDirsResponseDirectoryDataV0(w *wire.Writer, m *Assign
 		if !encodeAssignReplicasToDirsResponseTopicDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -232,12 +250,18 @@ func decodeAssignReplicasToDirsResponseTopicDataV0(r *wire.Reader, m *AssignRepl
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsResponseTopicDataV0(w *wire.Writer, m *AssignReplicasToDirsResponseTopicData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -246,6 +270,9 @@ func encodeAssignReplicasToDirsResponseTopicDataV0(w *wire.Writer, m *AssignRepl
 		if !encodeAssignReplicasToDirsResponsePartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -262,13 +289,22 @@ func decodeAssignReplicasToDirsResponsePartitionDataV0(r *wire.Reader, m *Assign
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeAssignReplicasToDirsResponsePartitionDataV0(w *wire.Writer, m *AssignReplicasToDirsResponsePartitionData) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

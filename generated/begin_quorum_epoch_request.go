@@ -18,7 +18,7 @@ type BeginQuorumEpochRequest struct {
 	// LeaderEndpoints: []LeaderEndpoint, versions 1, ignorable.
 	LeaderEndpoints []BeginQuorumEpochRequestLeaderEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochRequest returns a BeginQuorumEpochRequest with every field at its default.
@@ -35,7 +35,7 @@ type BeginQuorumEpochRequestTopicData struct {
 	// Partitions: []PartitionData, versions 0-1.
 	Partitions []BeginQuorumEpochRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochRequestTopicData returns a BeginQuorumEpochRequestTopicData with every field at its default.
@@ -55,7 +55,7 @@ type BeginQuorumEpochRequestPartitionData struct {
 	// LeaderEpoch: int32, versions 0-1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochRequestPartitionData returns a BeginQuorumEpochRequestPartitionData with every field at its default.
@@ -73,7 +73,7 @@ type BeginQuorumEpochRequestLeaderEndpoint struct {
 	// Port: uint16, versions 1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochRequestLeaderEndpoint returns a BeginQuorumEpochRequestLeaderEndpoint with every field at its default.
@@ -158,8 +158,17 @@ func decodeBeginQuorumEpochRequestV0(r *wire.Reader, m *BeginQuorumEpochRequest)
 	return true
 }
 func encodeBeginQuorumEpochRequestV0(w *wire.Writer, m *BeginQuorumEpochRequest) bool {
-	if !w.NullString(m.ClusterId, true) {
-		return w.In("ClusterId")
+	{
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(5 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClusterId.S))), m.ClusterId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -212,15 +221,26 @@ func decodeBeginQuorumEpochRequestV1(r *wire.Reader, m *BeginQuorumEpochRequest)
 		}
 		m.LeaderEndpoints = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBeginQuorumEpochRequestV1(w *wire.Writer, m *BeginQuorumEpochRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -237,6 +257,9 @@ func encodeBeginQuorumEpochRequestV1(w *wire.Writer, m *BeginQuorumEpochRequest)
 		if !encodeBeginQuorumEpochRequestLeaderEndpointV1(w, &m.LeaderEndpoints[i]) {
 			return w.InIndex("LeaderEndpoints", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -263,8 +286,13 @@ func decodeBeginQuorumEpochRequestTopicDataV0(r *wire.Reader, m *BeginQuorumEpoc
 	return true
 }
 func encodeBeginQuorumEpochRequestTopicDataV0(w *wire.Writer, m *BeginQuorumEpochRequestTopicData) bool {
-	if !w.String(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TopicName))), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -296,11 +324,16 @@ func decodeBeginQuorumEpochRequestTopicDataV1(r *wire.Reader, m *BeginQuorumEpoc
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBeginQuorumEpochRequestTopicDataV1(w *wire.Writer, m *BeginQuorumEpochRequestTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -309,6 +342,9 @@ func encodeBeginQuorumEpochRequestTopicDataV1(w *wire.Writer, m *BeginQuorumEpoc
 		if !encodeBeginQuorumEpochRequestPartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -330,10 +366,16 @@ func decodeBeginQuorumEpochRequestPartitionDataV0(r *wire.Reader, m *BeginQuorum
 }
 func encodeBeginQuorumEpochRequestPartitionDataV0(w *wire.Writer, m *BeginQuorumEpochRequestPartitionData) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -352,15 +394,24 @@ func decodeBeginQuorumEpochRequestPartitionDataV1(r *wire.Reader, m *BeginQuorum
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[20:24]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[24:28]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBeginQuorumEpochRequestPartitionDataV1(w *wire.Writer, m *BeginQuorumEpochRequestPartitionData) bool {
 	{
-		p := (*[28]byte)(w.Extend(28))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		copy(p[4:20], m.VoterDirectoryId[:])
-		binary.BigEndian.PutUint32(p[20:24], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[24:28], uint32(m.LeaderEpoch))
+		b := w.Room(28)
+		{
+			n := len(b)
+			b = b[:n+28]
+			p := (*[28]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			copy(p[4:20], m.VoterDirectoryId[:])
+			binary.BigEndian.PutUint32(p[20:24], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[24:28], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -382,18 +433,29 @@ func decodeBeginQuorumEpochRequestLeaderEndpointV1(r *wire.Reader, m *BeginQuoru
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBeginQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *BeginQuorumEpochRequestLeaderEndpoint) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type BeginQuorumEpochResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 1, tag 0.
 	NodeEndpoints []BeginQuorumEpochResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochResponse returns a BeginQuorumEpochResponse with every field at its default.
@@ -32,7 +32,7 @@ type BeginQuorumEpochResponseTopicData struct {
 	// Partitions: []PartitionData, versions 0-1.
 	Partitions []BeginQuorumEpochResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochResponseTopicData returns a BeginQuorumEpochResponseTopicData with every field at its default.
@@ -52,7 +52,7 @@ type BeginQuorumEpochResponsePartitionData struct {
 	// LeaderEpoch: int32, versions 0-1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochResponsePartitionData returns a BeginQuorumEpochResponsePartitionData with every field at its default.
@@ -70,7 +70,7 @@ type BeginQuorumEpochResponseNodeEndpoint struct {
 	// Port: uint16, versions 1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBeginQuorumEpochResponseNodeEndpoint returns a BeginQuorumEpochResponseNodeEndpoint with every field at its default.
@@ -163,8 +163,14 @@ func encodeBeginQuorumEpochResponseV0(w *wire.Writer, m *BeginQuorumEpochRespons
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -201,6 +207,9 @@ func decodeBeginQuorumEpochResponseV1(r *wire.Reader, m *BeginQuorumEpochRespons
 		}
 		m.Topics = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -235,8 +244,14 @@ func decodeBeginQuorumEpochResponseV1(r *wire.Reader, m *BeginQuorumEpochRespons
 }
 func encodeBeginQuorumEpochResponseV1(w *wire.Writer, m *BeginQuorumEpochResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -246,7 +261,7 @@ func encodeBeginQuorumEpochResponseV1(w *wire.Writer, m *BeginQuorumEpochRespons
 			return w.InIndex("Topics", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.NodeEndpoints) != 0
 	if set0 {
@@ -297,8 +312,13 @@ func decodeBeginQuorumEpochResponseTopicDataV0(r *wire.Reader, m *BeginQuorumEpo
 	return true
 }
 func encodeBeginQuorumEpochResponseTopicDataV0(w *wire.Writer, m *BeginQuorumEpochResponseTopicData) bool {
-	if !w.String(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TopicName))), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -330,11 +350,16 @@ func decodeBeginQuorumEpochResponseTopicDataV1(r *wire.Reader, m *BeginQuorumEpo
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBeginQuorumEpochResponseTopicDataV1(w *wire.Writer, m *BeginQuorumEpochResponseTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -343,6 +368,9 @@ func encodeBeginQuorumEpochResponseTopicDataV1(w *wire.Writer, m *BeginQuorumEpo
 		if !encodeBeginQuorumEpochResponsePartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -365,11 +393,17 @@ func decodeBeginQuorumEpochResponsePartitionDataV0(r *wire.Reader, m *BeginQuoru
 }
 func encodeBeginQuorumEpochResponsePartitionDataV0(w *wire.Writer, m *BeginQuorumEpochResponsePartitionData) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -388,15 +422,24 @@ func decodeBeginQuorumEpochResponsePartitionDataV1(r *wire.Reader, m *BeginQuoru
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[6:10]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[10:14]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBeginQuorumEpochResponsePartitionDataV1(w *wire.Writer, m *BeginQuorumEpochResponsePartitionData) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -423,19 +466,31 @@ func decodeBeginQuorumEpochResponseNodeEndpointV1(r *wire.Reader, m *BeginQuorum
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBeginQuorumEpochResponseNodeEndpointV1(w *wire.Writer, m *BeginQuorumEpochResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(11 + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -24,7 +24,7 @@ type BrokerHeartbeatRequest struct {
 	// CordonedLogDirs: []uuid, versions 2, nullable in 2, tag 1, default null.
 	CordonedLogDirs []wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBrokerHeartbeatRequest returns a BrokerHeartbeatRequest with every field at its default.
@@ -106,6 +106,9 @@ func decodeBrokerHeartbeatRequestV0(r *wire.Reader, m *BrokerHeartbeatRequest) b
 		m.WantFence = p[20] != 0
 		m.WantShutDown = p[21] != 0
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -136,12 +139,21 @@ func encodeBrokerHeartbeatRequestV0(w *wire.Writer, m *BrokerHeartbeatRequest) b
 		return w.Absent("CordonedLogDirs")
 	}
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.CurrentMetadataOffset))
-		p[20] = wire.PutBool(m.WantFence)
-		p[21] = wire.PutBool(m.WantShutDown)
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.CurrentMetadataOffset))
+			p[20] = wire.PutBool(m.WantFence)
+			p[21] = wire.PutBool(m.WantShutDown)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -160,6 +172,9 @@ func decodeBrokerHeartbeatRequestV1(r *wire.Reader, m *BrokerHeartbeatRequest) b
 		m.CurrentMetadataOffset = int64(binary.BigEndian.Uint64(p[12:20]))
 		m.WantFence = p[20] != 0
 		m.WantShutDown = p[21] != 0
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -194,14 +209,20 @@ func encodeBrokerHeartbeatRequestV1(w *wire.Writer, m *BrokerHeartbeatRequest) b
 		return w.Absent("CordonedLogDirs")
 	}
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.CurrentMetadataOffset))
-		p[20] = wire.PutBool(m.WantFence)
-		p[21] = wire.PutBool(m.WantShutDown)
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.CurrentMetadataOffset))
+			p[20] = wire.PutBool(m.WantFence)
+			p[21] = wire.PutBool(m.WantShutDown)
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.OfflineLogDirs) != 0
 	if set0 {
@@ -241,6 +262,9 @@ func decodeBrokerHeartbeatRequestV2(r *wire.Reader, m *BrokerHeartbeatRequest) b
 		m.WantFence = p[20] != 0
 		m.WantShutDown = p[21] != 0
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -277,14 +301,20 @@ func decodeBrokerHeartbeatRequestV2(r *wire.Reader, m *BrokerHeartbeatRequest) b
 }
 func encodeBrokerHeartbeatRequestV2(w *wire.Writer, m *BrokerHeartbeatRequest) bool {
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.CurrentMetadataOffset))
-		p[20] = wire.PutBool(m.WantFence)
-		p[21] = wire.PutBool(m.WantShutDown)
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.CurrentMetadataOffset))
+			p[20] = wire.PutBool(m.WantFence)
+			p[21] = wire.PutBool(m.WantShutDown)
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.OfflineLogDirs) != 0
 	if set0 {

@@ -20,7 +20,7 @@ type BrokerHeartbeatResponse struct {
 	// ShouldShutDown: bool, versions 0-2.
 	ShouldShutDown bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBrokerHeartbeatResponse returns a BrokerHeartbeatResponse with every field at its default.
@@ -94,16 +94,25 @@ func decodeBrokerHeartbeatResponseV0(r *wire.Reader, m *BrokerHeartbeatResponse)
 		m.IsFenced = p[7] != 0
 		m.ShouldShutDown = p[8] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerHeartbeatResponseV0(w *wire.Writer, m *BrokerHeartbeatResponse) bool {
 	{
-		p := (*[9]byte)(w.Extend(9))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		p[6] = wire.PutBool(m.IsCaughtUp)
-		p[7] = wire.PutBool(m.IsFenced)
-		p[8] = wire.PutBool(m.ShouldShutDown)
+		b := w.Room(9)
+		{
+			n := len(b)
+			b = b[:n+9]
+			p := (*[9]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			p[6] = wire.PutBool(m.IsCaughtUp)
+			p[7] = wire.PutBool(m.IsFenced)
+			p[8] = wire.PutBool(m.ShouldShutDown)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -28,7 +28,7 @@ type BrokerRegistrationRequest struct {
 	// PreviousBrokerEpoch: int64, versions 3-4, default -1, ignorable.
 	PreviousBrokerEpoch int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBrokerRegistrationRequest returns a BrokerRegistrationRequest with every field at its default.
@@ -53,7 +53,7 @@ type BrokerRegistrationRequestListener struct {
 	// SecurityProtocol: int16, versions 0-4.
 	SecurityProtocol int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBrokerRegistrationRequestListener returns a BrokerRegistrationRequestListener with every field at its default.
@@ -71,7 +71,7 @@ type BrokerRegistrationRequestFeature struct {
 	// MaxSupportedVersion: int16, versions 0-4.
 	MaxSupportedVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBrokerRegistrationRequestFeature returns a BrokerRegistrationRequestFeature with every field at its default.
@@ -193,22 +193,31 @@ func decodeBrokerRegistrationRequestV0(r *wire.Reader, m *BrokerRegistrationRequ
 	if !r.CompactNullString(&m.Rack) {
 		return r.In("Rack")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerRegistrationRequestV0(w *wire.Writer, m *BrokerRegistrationRequest) bool {
 	if m.IsMigratingZkBroker {
 		return w.Absent("IsMigratingZkBroker")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-	}
-	if !w.CompactString(m.ClusterId) {
-		return w.In("ClusterId")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.IncarnationId[:])
+		if len(m.ClusterId) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId))
+		}
+		b := w.Room(25 + len(m.ClusterId))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId)+1)), m.ClusterId...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.IncarnationId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -226,8 +235,20 @@ func encodeBrokerRegistrationRequestV0(w *wire.Writer, m *BrokerRegistrationRequ
 			return w.InIndex("Features", i)
 		}
 	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
+	{
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(5 + len(m.Rack.S))
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -292,19 +313,28 @@ func decodeBrokerRegistrationRequestV1(r *wire.Reader, m *BrokerRegistrationRequ
 		p := (*[1]byte)(b)
 		m.IsMigratingZkBroker = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerRegistrationRequestV1(w *wire.Writer, m *BrokerRegistrationRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-	}
-	if !w.CompactString(m.ClusterId) {
-		return w.In("ClusterId")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.IncarnationId[:])
+		if len(m.ClusterId) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId))
+		}
+		b := w.Room(25 + len(m.ClusterId))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId)+1)), m.ClusterId...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.IncarnationId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -322,12 +352,26 @@ func encodeBrokerRegistrationRequestV1(w *wire.Writer, m *BrokerRegistrationRequ
 			return w.InIndex("Features", i)
 		}
 	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsMigratingZkBroker)
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(6 + len(m.Rack.S))
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsMigratingZkBroker)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -399,19 +443,28 @@ func decodeBrokerRegistrationRequestV2(r *wire.Reader, m *BrokerRegistrationRequ
 		}
 		m.LogDirs = r.UUIDs(n)
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerRegistrationRequestV2(w *wire.Writer, m *BrokerRegistrationRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-	}
-	if !w.CompactString(m.ClusterId) {
-		return w.In("ClusterId")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.IncarnationId[:])
+		if len(m.ClusterId) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId))
+		}
+		b := w.Room(25 + len(m.ClusterId))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId)+1)), m.ClusterId...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.IncarnationId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -429,17 +482,31 @@ func encodeBrokerRegistrationRequestV2(w *wire.Writer, m *BrokerRegistrationRequ
 			return w.InIndex("Features", i)
 		}
 	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsMigratingZkBroker)
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(6 + len(m.Rack.S))
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsMigratingZkBroker)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.LogDirs), false, false) {
 		return w.In("LogDirs")
 	}
 	w.UUIDs(m.LogDirs)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -517,19 +584,28 @@ func decodeBrokerRegistrationRequestV3(r *wire.Reader, m *BrokerRegistrationRequ
 		p := (*[8]byte)(b)
 		m.PreviousBrokerEpoch = int64(binary.BigEndian.Uint64(p[0:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerRegistrationRequestV3(w *wire.Writer, m *BrokerRegistrationRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
-	}
-	if !w.CompactString(m.ClusterId) {
-		return w.In("ClusterId")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.IncarnationId[:])
+		if len(m.ClusterId) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId))
+		}
+		b := w.Room(25 + len(m.ClusterId))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId)+1)), m.ClusterId...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.IncarnationId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -547,20 +623,40 @@ func encodeBrokerRegistrationRequestV3(w *wire.Writer, m *BrokerRegistrationRequ
 			return w.InIndex("Features", i)
 		}
 	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsMigratingZkBroker)
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(6 + len(m.Rack.S))
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsMigratingZkBroker)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.LogDirs), false, false) {
 		return w.In("LogDirs")
 	}
 	w.UUIDs(m.LogDirs)
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.PreviousBrokerEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.PreviousBrokerEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -583,19 +679,30 @@ func decodeBrokerRegistrationRequestListenerV0(r *wire.Reader, m *BrokerRegistra
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 		m.SecurityProtocol = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerRegistrationRequestListenerV0(w *wire.Writer, m *BrokerRegistrationRequestListener) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.SecurityProtocol))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(14 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.SecurityProtocol))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -615,16 +722,26 @@ func decodeBrokerRegistrationRequestFeatureV0(r *wire.Reader, m *BrokerRegistrat
 		m.MinSupportedVersion = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.MaxSupportedVersion = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerRegistrationRequestFeatureV0(w *wire.Writer, m *BrokerRegistrationRequestFeature) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(9 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type BrokerRegistrationResponse struct {
 	// BrokerEpoch: int64, versions 0-4, default -1.
 	BrokerEpoch int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultBrokerRegistrationResponse returns a BrokerRegistrationResponse with every field at its default.
@@ -88,14 +88,23 @@ func decodeBrokerRegistrationResponseV0(r *wire.Reader, m *BrokerRegistrationRes
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 		m.BrokerEpoch = int64(binary.BigEndian.Uint64(p[6:14]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeBrokerRegistrationResponseV0(w *wire.Writer, m *BrokerRegistrationResponse) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.BrokerEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.BrokerEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -20,7 +20,7 @@ type ConsumerGroupCurrentMemberAssignmentValue struct {
 	// PartitionsPendingRevocation: []TopicPartitions, versions 0.
 	PartitionsPendingRevocation []ConsumerGroupCurrentMemberAssignmentValueTopicPartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupCurrentMemberAssignmentValue returns a ConsumerGroupCurrentMemberAssignmentValue with every field at its default.
@@ -38,7 +38,7 @@ type ConsumerGroupCurrentMemberAssignmentValueTopicPartitions struct {
 	// AssignmentEpochs: []int32, versions 0, nullable in 0, tag 0.
 	AssignmentEpochs []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupCurrentMemberAssignmentValueTopicPartitions returns a ConsumerGroupCurrentMemberAssignmentValueTopicPartitions with every field at its default.
@@ -136,14 +136,20 @@ func decodeConsumerGroupCurrentMemberAssignmentValueV0(r *wire.Reader, m *Consum
 		}
 		m.PartitionsPendingRevocation = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupCurrentMemberAssignmentValueV0(w *wire.Writer, m *ConsumerGroupCurrentMemberAssignmentValue) bool {
 	{
-		p := (*[9]byte)(w.Extend(9))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.PreviousMemberEpoch))
-		p[8] = byte(m.State)
+		b := w.Room(9)
+		{
+			n := len(b)
+			b = b[:n+9]
+			p := (*[9]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.PreviousMemberEpoch))
+			p[8] = byte(m.State)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AssignedPartitions), false, false) {
 		return w.In("AssignedPartitions")
@@ -161,6 +167,9 @@ func encodeConsumerGroupCurrentMemberAssignmentValueV0(w *wire.Writer, m *Consum
 			return w.InIndex("PartitionsPendingRevocation", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -176,12 +185,11 @@ func decodeConsumerGroupCurrentMemberAssignmentValueTopicPartitionsV0(r *wire.Re
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -194,12 +202,8 @@ func decodeConsumerGroupCurrentMemberAssignmentValueTopicPartitionsV0(r *wire.Re
 		}
 		switch tag {
 		case 0:
-			{
-				n, ok := r.CompactCount(4, true)
-				if !ok {
-					return r.In("AssignmentEpochs")
-				}
-				m.AssignmentEpochs = r.Int32s(n)
+			if !r.CompactInt32s(&m.AssignmentEpochs, true) {
+				return r.In("AssignmentEpochs")
 			}
 		default:
 			if !r.UnknownTag(&m.UnknownTags, tag, size) {
@@ -211,14 +215,19 @@ func decodeConsumerGroupCurrentMemberAssignmentValueTopicPartitionsV0(r *wire.Re
 }
 func encodeConsumerGroupCurrentMemberAssignmentValueTopicPartitionsV0(w *wire.Writer, m *ConsumerGroupCurrentMemberAssignmentValueTopicPartitions) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.AssignmentEpochs) != 0 || m.AssignmentEpochs == nil
 	if set0 {
@@ -234,10 +243,9 @@ func encodeConsumerGroupCurrentMemberAssignmentValueTopicPartitionsV0(w *wire.Wr
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactCount(len(m.AssignmentEpochs), m.AssignmentEpochs == nil, true) {
+		if !w.CompactInt32s(m.AssignmentEpochs, m.AssignmentEpochs == nil, true) {
 			return w.In("AssignmentEpochs")
 		}
-		w.Int32s(m.AssignmentEpochs)
 		w.EndTag(at)
 	}
 	if !w.RawTags(tags, 1) {

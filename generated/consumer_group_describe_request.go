@@ -11,7 +11,7 @@ type ConsumerGroupDescribeRequest struct {
 	// IncludeAuthorizedOperations: bool, versions 0-1.
 	IncludeAuthorizedOperations bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupDescribeRequest returns a ConsumerGroupDescribeRequest with every field at its default.
@@ -89,7 +89,7 @@ func decodeConsumerGroupDescribeRequestV0(r *wire.Reader, m *ConsumerGroupDescri
 		p := (*[1]byte)(b)
 		m.IncludeAuthorizedOperations = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeRequestV0(w *wire.Writer, m *ConsumerGroupDescribeRequest) bool {
 	if !w.CompactCount(len(m.GroupIds), false, false) {
@@ -99,8 +99,17 @@ func encodeConsumerGroupDescribeRequestV0(w *wire.Writer, m *ConsumerGroupDescri
 		return w.In("GroupIds")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

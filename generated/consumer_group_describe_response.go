@@ -14,7 +14,7 @@ type ConsumerGroupDescribeResponse struct {
 	// Groups: []DescribedGroup, versions 0-1.
 	Groups []ConsumerGroupDescribeResponseDescribedGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupDescribeResponse returns a ConsumerGroupDescribeResponse with every field at its default.
@@ -32,7 +32,7 @@ type ConsumerGroupDescribeResponseTopicPartitions struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupDescribeResponseTopicPartitions returns a ConsumerGroupDescribeResponseTopicPartitions with every field at its default.
@@ -46,7 +46,7 @@ type ConsumerGroupDescribeResponseAssignment struct {
 	// TopicPartitions: []TopicPartitions, versions 0-1.
 	TopicPartitions []ConsumerGroupDescribeResponseTopicPartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupDescribeResponseAssignment returns a ConsumerGroupDescribeResponseAssignment with every field at its default.
@@ -76,7 +76,7 @@ type ConsumerGroupDescribeResponseDescribedGroup struct {
 	// AuthorizedOperations: int32, versions 0-1, default -2147483648.
 	AuthorizedOperations int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupDescribeResponseDescribedGroup returns a ConsumerGroupDescribeResponseDescribedGroup with every field at its default.
@@ -111,7 +111,7 @@ type ConsumerGroupDescribeResponseMember struct {
 	// MemberType: int8, versions 1, default -1, ignorable.
 	MemberType int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupDescribeResponseMember returns a ConsumerGroupDescribeResponseMember with every field at its default.
@@ -198,12 +198,18 @@ func decodeConsumerGroupDescribeResponseV0(r *wire.Reader, m *ConsumerGroupDescr
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseV0(w *wire.Writer, m *ConsumerGroupDescribeResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -212,6 +218,9 @@ func encodeConsumerGroupDescribeResponseV0(w *wire.Writer, m *ConsumerGroupDescr
 		if !encodeConsumerGroupDescribeResponseDescribedGroupV0(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -240,12 +249,18 @@ func decodeConsumerGroupDescribeResponseV1(r *wire.Reader, m *ConsumerGroupDescr
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseV1(w *wire.Writer, m *ConsumerGroupDescribeResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -254,6 +269,9 @@ func encodeConsumerGroupDescribeResponseV1(w *wire.Writer, m *ConsumerGroupDescr
 		if !encodeConsumerGroupDescribeResponseDescribedGroupV1(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -272,27 +290,32 @@ func decodeConsumerGroupDescribeResponseTopicPartitionsV0(r *wire.Reader, m *Con
 	if !r.CompactString(&m.TopicName) {
 		return r.In("TopicName")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseTopicPartitionsV0(w *wire.Writer, m *ConsumerGroupDescribeResponseTopicPartitions) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(21 + len(m.TopicName))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -312,7 +335,7 @@ func decodeConsumerGroupDescribeResponseAssignmentV0(r *wire.Reader, m *Consumer
 		}
 		m.TopicPartitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseAssignmentV0(w *wire.Writer, m *ConsumerGroupDescribeResponseAssignment) bool {
 	if !w.CompactCount(len(m.TopicPartitions), false, false) {
@@ -322,6 +345,9 @@ func encodeConsumerGroupDescribeResponseAssignmentV0(w *wire.Writer, m *Consumer
 		if !encodeConsumerGroupDescribeResponseTopicPartitionsV0(w, &m.TopicPartitions[i]) {
 			return w.InIndex("TopicPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -379,29 +405,45 @@ func decodeConsumerGroupDescribeResponseDescribedGroupV0(r *wire.Reader, m *Cons
 		p := (*[4]byte)(b)
 		m.AuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *ConsumerGroupDescribeResponseDescribedGroup) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
-	}
-	if !w.CompactString(m.AssignorName) {
-		return w.In("AssignorName")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.AssignorName) > wire.MaxString {
+			return w.TooLong("AssignorName", len(m.AssignorName))
+		}
+		b := w.Room(30 + len(m.ErrorMessage.S) + len(m.GroupId) + len(m.GroupState) + len(m.AssignorName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.AssignorName)+1)), m.AssignorName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -412,8 +454,17 @@ func encodeConsumerGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *Cons
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -471,29 +522,45 @@ func decodeConsumerGroupDescribeResponseDescribedGroupV1(r *wire.Reader, m *Cons
 		p := (*[4]byte)(b)
 		m.AuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *ConsumerGroupDescribeResponseDescribedGroup) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
-	}
-	if !w.CompactString(m.AssignorName) {
-		return w.In("AssignorName")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.AssignorName) > wire.MaxString {
+			return w.TooLong("AssignorName", len(m.AssignorName))
+		}
+		b := w.Room(30 + len(m.ErrorMessage.S) + len(m.GroupId) + len(m.GroupState) + len(m.AssignorName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.AssignorName)+1)), m.AssignorName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -504,8 +571,17 @@ func encodeConsumerGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *Cons
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -555,27 +631,46 @@ func decodeConsumerGroupDescribeResponseMemberV0(r *wire.Reader, m *ConsumerGrou
 	if !decodeConsumerGroupDescribeResponseAssignmentV0(r, &m.TargetAssignment) {
 		return r.In("TargetAssignment")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseMemberV0(w *wire.Writer, m *ConsumerGroupDescribeResponseMember) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(29 + len(m.MemberId) + len(m.InstanceId.S) + len(m.RackId.S) + len(m.ClientId) + len(m.ClientHost))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), false, false) {
 		return w.In("SubscribedTopicNames")
@@ -583,14 +678,26 @@ func encodeConsumerGroupDescribeResponseMemberV0(w *wire.Writer, m *ConsumerGrou
 	if !w.CompactStrings(m.SubscribedTopicNames) {
 		return w.In("SubscribedTopicNames")
 	}
-	if !w.CompactNullString(m.SubscribedTopicRegex, true) {
-		return w.In("SubscribedTopicRegex")
+	{
+		if len(m.SubscribedTopicRegex.S) > wire.MaxString {
+			return w.TooLong("SubscribedTopicRegex", len(m.SubscribedTopicRegex.S))
+		}
+		b := w.Room(5 + len(m.SubscribedTopicRegex.S))
+		if !m.SubscribedTopicRegex.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.SubscribedTopicRegex.S)+1)), m.SubscribedTopicRegex.S...)
+		}
+		w.Wrote(b)
 	}
 	if !encodeConsumerGroupDescribeResponseAssignmentV0(w, &m.Assignment) {
 		return w.In("Assignment")
 	}
 	if !encodeConsumerGroupDescribeResponseAssignmentV0(w, &m.TargetAssignment) {
 		return w.In("TargetAssignment")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -647,27 +754,46 @@ func decodeConsumerGroupDescribeResponseMemberV1(r *wire.Reader, m *ConsumerGrou
 		p := (*[1]byte)(b)
 		m.MemberType = int8(p[0])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupDescribeResponseMemberV1(w *wire.Writer, m *ConsumerGroupDescribeResponseMember) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(29 + len(m.MemberId) + len(m.InstanceId.S) + len(m.RackId.S) + len(m.ClientId) + len(m.ClientHost))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), false, false) {
 		return w.In("SubscribedTopicNames")
@@ -675,8 +801,17 @@ func encodeConsumerGroupDescribeResponseMemberV1(w *wire.Writer, m *ConsumerGrou
 	if !w.CompactStrings(m.SubscribedTopicNames) {
 		return w.In("SubscribedTopicNames")
 	}
-	if !w.CompactNullString(m.SubscribedTopicRegex, true) {
-		return w.In("SubscribedTopicRegex")
+	{
+		if len(m.SubscribedTopicRegex.S) > wire.MaxString {
+			return w.TooLong("SubscribedTopicRegex", len(m.SubscribedTopicRegex.S))
+		}
+		b := w.Room(5 + len(m.SubscribedTopicRegex.S))
+		if !m.SubscribedTopicRegex.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.SubscribedTopicRegex.S)+1)), m.SubscribedTopicRegex.S...)
+		}
+		w.Wrote(b)
 	}
 	if !encodeConsumerGroupDescribeResponseAssignmentV0(w, &m.Assignment) {
 		return w.In("Assignment")
@@ -685,8 +820,17 @@ func encodeConsumerGroupDescribeResponseMemberV1(w *wire.Writer, m *ConsumerGrou
 		return w.In("TargetAssignment")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.MemberType)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.MemberType)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -30,7 +30,7 @@ type ConsumerGroupHeartbeatRequest struct {
 	// TopicPartitions: []TopicPartitions, versions 0-1, nullable in 0-1, default null.
 	TopicPartitions []ConsumerGroupHeartbeatRequestTopicPartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupHeartbeatRequest returns a ConsumerGroupHeartbeatRequest with every field at its default.
@@ -47,7 +47,7 @@ type ConsumerGroupHeartbeatRequestTopicPartitions struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupHeartbeatRequestTopicPartitions returns a ConsumerGroupHeartbeatRequestTopicPartitions with every field at its default.
@@ -169,31 +169,51 @@ func decodeConsumerGroupHeartbeatRequestV0(r *wire.Reader, m *ConsumerGroupHeart
 			m.TopicPartitions = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupHeartbeatRequestV0(w *wire.Writer, m *ConsumerGroupHeartbeatRequest) bool {
 	if m.SubscribedTopicRegex.Valid {
 		return w.Absent("SubscribedTopicRegex")
 	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-	}
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		b := w.Room(28 + len(m.GroupId) + len(m.MemberId) + len(m.InstanceId.S) + len(m.RackId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), m.SubscribedTopicNames == nil, true) {
 		return w.In("SubscribedTopicNames")
@@ -201,8 +221,17 @@ func encodeConsumerGroupHeartbeatRequestV0(w *wire.Writer, m *ConsumerGroupHeart
 	if !w.CompactStrings(m.SubscribedTopicNames) {
 		return w.In("SubscribedTopicNames")
 	}
-	if !w.CompactNullString(m.ServerAssignor, true) {
-		return w.In("ServerAssignor")
+	{
+		if len(m.ServerAssignor.S) > wire.MaxString {
+			return w.TooLong("ServerAssignor", len(m.ServerAssignor.S))
+		}
+		b := w.Room(5 + len(m.ServerAssignor.S))
+		if !m.ServerAssignor.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ServerAssignor.S)+1)), m.ServerAssignor.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicPartitions), m.TopicPartitions == nil, true) {
 		return w.In("TopicPartitions")
@@ -211,6 +240,9 @@ func encodeConsumerGroupHeartbeatRequestV0(w *wire.Writer, m *ConsumerGroupHeart
 		if !encodeConsumerGroupHeartbeatRequestTopicPartitionsV0(w, &m.TopicPartitions[i]) {
 			return w.InIndex("TopicPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -278,28 +310,48 @@ func decodeConsumerGroupHeartbeatRequestV1(r *wire.Reader, m *ConsumerGroupHeart
 			m.TopicPartitions = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupHeartbeatRequestV1(w *wire.Writer, m *ConsumerGroupHeartbeatRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-	}
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		b := w.Room(28 + len(m.GroupId) + len(m.MemberId) + len(m.InstanceId.S) + len(m.RackId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), m.SubscribedTopicNames == nil, true) {
 		return w.In("SubscribedTopicNames")
@@ -307,11 +359,25 @@ func encodeConsumerGroupHeartbeatRequestV1(w *wire.Writer, m *ConsumerGroupHeart
 	if !w.CompactStrings(m.SubscribedTopicNames) {
 		return w.In("SubscribedTopicNames")
 	}
-	if !w.CompactNullString(m.SubscribedTopicRegex, true) {
-		return w.In("SubscribedTopicRegex")
-	}
-	if !w.CompactNullString(m.ServerAssignor, true) {
-		return w.In("ServerAssignor")
+	{
+		if len(m.SubscribedTopicRegex.S) > wire.MaxString {
+			return w.TooLong("SubscribedTopicRegex", len(m.SubscribedTopicRegex.S))
+		}
+		if len(m.ServerAssignor.S) > wire.MaxString {
+			return w.TooLong("ServerAssignor", len(m.ServerAssignor.S))
+		}
+		b := w.Room(10 + len(m.SubscribedTopicRegex.S) + len(m.ServerAssignor.S))
+		if !m.SubscribedTopicRegex.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.SubscribedTopicRegex.S)+1)), m.SubscribedTopicRegex.S...)
+		}
+		if !m.ServerAssignor.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ServerAssignor.S)+1)), m.ServerAssignor.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicPartitions), m.TopicPartitions == nil, true) {
 		return w.In("TopicPartitions")
@@ -320,6 +386,9 @@ func encodeConsumerGroupHeartbeatRequestV1(w *wire.Writer, m *ConsumerGroupHeart
 		if !encodeConsumerGroupHeartbeatRequestTopicPartitionsV0(w, &m.TopicPartitions[i]) {
 			return w.InIndex("TopicPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -335,24 +404,28 @@ func decodeConsumerGroupHeartbeatRequestTopicPartitionsV0(r *wire.Reader, m *Con
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupHeartbeatRequestTopicPartitionsV0(w *wire.Writer, m *ConsumerGroupHeartbeatRequestTopicPartitions) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

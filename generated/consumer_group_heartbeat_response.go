@@ -24,7 +24,7 @@ type ConsumerGroupHeartbeatResponse struct {
 	// Assignment: Assignment, versions 0-1, nullable in 0-1, default null.
 	Assignment *ConsumerGroupHeartbeatResponseAssignment
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupHeartbeatResponse returns a ConsumerGroupHeartbeatResponse with every field at its default.
@@ -40,7 +40,7 @@ type ConsumerGroupHeartbeatResponseTopicPartitions struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupHeartbeatResponseTopicPartitions returns a ConsumerGroupHeartbeatResponseTopicPartitions with every field at its default.
@@ -54,7 +54,7 @@ type ConsumerGroupHeartbeatResponseAssignment struct {
 	// TopicPartitions: []TopicPartitions, versions 0-1.
 	TopicPartitions []ConsumerGroupHeartbeatResponseTopicPartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupHeartbeatResponseAssignment returns a ConsumerGroupHeartbeatResponseAssignment with every field at its default.
@@ -153,24 +153,42 @@ func decodeConsumerGroupHeartbeatResponseV0(r *wire.Reader, m *ConsumerGroupHear
 			m.Assignment = v
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupHeartbeatResponseV0(w *wire.Writer, m *ConsumerGroupHeartbeatResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactNullString(m.MemberId, true) {
-		return w.In("MemberId")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.HeartbeatIntervalMs))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.MemberId.S) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId.S))
+		}
+		b := w.Room(24 + len(m.ErrorMessage.S) + len(m.MemberId.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if !m.MemberId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.MemberId.S)+1)), m.MemberId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.HeartbeatIntervalMs))
+		}
+		w.Wrote(b)
 	}
 	if m.Assignment == nil {
 		w.Byte(255)
@@ -179,6 +197,9 @@ func encodeConsumerGroupHeartbeatResponseV0(w *wire.Writer, m *ConsumerGroupHear
 		if !encodeConsumerGroupHeartbeatResponseAssignmentV0(w, m.Assignment) {
 			return w.In("Assignment")
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -194,24 +215,28 @@ func decodeConsumerGroupHeartbeatResponseTopicPartitionsV0(r *wire.Reader, m *Co
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupHeartbeatResponseTopicPartitionsV0(w *wire.Writer, m *ConsumerGroupHeartbeatResponseTopicPartitions) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -231,7 +256,7 @@ func decodeConsumerGroupHeartbeatResponseAssignmentV0(r *wire.Reader, m *Consume
 		}
 		m.TopicPartitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupHeartbeatResponseAssignmentV0(w *wire.Writer, m *ConsumerGroupHeartbeatResponseAssignment) bool {
 	if !w.CompactCount(len(m.TopicPartitions), false, false) {
@@ -241,6 +266,9 @@ func encodeConsumerGroupHeartbeatResponseAssignmentV0(w *wire.Writer, m *Consume
 		if !encodeConsumerGroupHeartbeatResponseTopicPartitionsV0(w, &m.TopicPartitions[i]) {
 			return w.InIndex("TopicPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -28,7 +28,7 @@ type ConsumerGroupMemberMetadataValue struct {
 	// ClassicMemberMetadata: ClassicMemberMetadata, versions 0, nullable in 0, tag 0.
 	ClassicMemberMetadata *ConsumerGroupMemberMetadataValueClassicMemberMetadata
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupMemberMetadataValue returns a ConsumerGroupMemberMetadataValue with every field at its default.
@@ -62,7 +62,7 @@ type ConsumerGroupMemberMetadataValueClassicMemberMetadata struct {
 	// SupportedProtocols: []ClassicProtocol, versions 0.
 	SupportedProtocols []ConsumerGroupMemberMetadataValueClassicProtocol
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupMemberMetadataValueClassicMemberMetadata returns a ConsumerGroupMemberMetadataValueClassicMemberMetadata with every field at its default.
@@ -78,7 +78,7 @@ type ConsumerGroupMemberMetadataValueClassicProtocol struct {
 	// Metadata: bytes, versions 0.
 	Metadata []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupMemberMetadataValueClassicProtocol returns a ConsumerGroupMemberMetadataValueClassicProtocol with every field at its default.
@@ -175,6 +175,9 @@ func decodeConsumerGroupMemberMetadataValueV0(r *wire.Reader, m *ConsumerGroupMe
 	if !r.CompactNullString(&m.ServerAssignor) {
 		return r.In("ServerAssignor")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -209,17 +212,33 @@ func decodeConsumerGroupMemberMetadataValueV0(r *wire.Reader, m *ConsumerGroupMe
 	return true
 }
 func encodeConsumerGroupMemberMetadataValueV0(w *wire.Writer, m *ConsumerGroupMemberMetadataValue) bool {
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
+	{
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(20 + len(m.InstanceId.S) + len(m.RackId.S) + len(m.ClientId) + len(m.ClientHost))
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), false, false) {
 		return w.In("SubscribedTopicNames")
@@ -227,19 +246,35 @@ func encodeConsumerGroupMemberMetadataValueV0(w *wire.Writer, m *ConsumerGroupMe
 	if !w.CompactStrings(m.SubscribedTopicNames) {
 		return w.In("SubscribedTopicNames")
 	}
-	if !w.CompactNullString(m.SubscribedTopicRegex, true) {
-		return w.In("SubscribedTopicRegex")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		if len(m.SubscribedTopicRegex.S) > wire.MaxString {
+			return w.TooLong("SubscribedTopicRegex", len(m.SubscribedTopicRegex.S))
+		}
+		if len(m.ServerAssignor.S) > wire.MaxString {
+			return w.TooLong("ServerAssignor", len(m.ServerAssignor.S))
+		}
+		b := w.Room(14 + len(m.SubscribedTopicRegex.S) + len(m.ServerAssignor.S))
+		if !m.SubscribedTopicRegex.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.SubscribedTopicRegex.S)+1)), m.SubscribedTopicRegex.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		}
+		if !m.ServerAssignor.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ServerAssignor.S)+1)), m.ServerAssignor.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ServerAssignor, true) {
-		return w.In("ServerAssignor")
-	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
-	set0 := (m.ClassicMemberMetadata == nil || m.ClassicMemberMetadata.SessionTimeoutMs != 0 || len(m.ClassicMemberMetadata.SupportedProtocols) != 0 || len(m.ClassicMemberMetadata.UnknownTags) != 0)
+	set0 := (m.ClassicMemberMetadata == nil || m.ClassicMemberMetadata.SessionTimeoutMs != 0 || len(m.ClassicMemberMetadata.SupportedProtocols) != 0 || m.ClassicMemberMetadata.UnknownTags.Len() != 0)
 	if set0 {
 		n++
 	}
@@ -290,12 +325,18 @@ func decodeConsumerGroupMemberMetadataValueClassicMemberMetadataV0(r *wire.Reade
 		}
 		m.SupportedProtocols = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupMemberMetadataValueClassicMemberMetadataV0(w *wire.Writer, m *ConsumerGroupMemberMetadataValueClassicMemberMetadata) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SupportedProtocols), false, false) {
 		return w.In("SupportedProtocols")
@@ -304,6 +345,9 @@ func encodeConsumerGroupMemberMetadataValueClassicMemberMetadataV0(w *wire.Write
 		if !encodeConsumerGroupMemberMetadataValueClassicProtocolV0(w, &m.SupportedProtocols[i]) {
 			return w.InIndex("SupportedProtocols", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -317,14 +361,20 @@ func decodeConsumerGroupMemberMetadataValueClassicProtocolV0(r *wire.Reader, m *
 	if !r.CompactBytes(&m.Metadata, false) {
 		return r.In("Metadata")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupMemberMetadataValueClassicProtocolV0(w *wire.Writer, m *ConsumerGroupMemberMetadataValueClassicProtocol) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(10 + len(m.Name) + len(m.Metadata))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Metadata)+1)), m.Metadata...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.Metadata, false) {
-		return w.In("Metadata")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type ConsumerGroupMetadataValue struct {
 	// MetadataHash: int64, versions 0, tag 0.
 	MetadataHash int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupMetadataValue returns a ConsumerGroupMetadataValue with every field at its default.
@@ -83,6 +83,9 @@ func decodeConsumerGroupMetadataValueV0(r *wire.Reader, m *ConsumerGroupMetadata
 		p := (*[4]byte)(b)
 		m.Epoch = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -112,10 +115,16 @@ func decodeConsumerGroupMetadataValueV0(r *wire.Reader, m *ConsumerGroupMetadata
 }
 func encodeConsumerGroupMetadataValueV0(w *wire.Writer, m *ConsumerGroupMetadataValue) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.MetadataHash != 0
 	if set0 {
@@ -132,8 +141,14 @@ func encodeConsumerGroupMetadataValueV0(w *wire.Writer, m *ConsumerGroupMetadata
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[8]byte)(w.Extend(8))
-			binary.BigEndian.PutUint64(p[0:8], uint64(m.MetadataHash))
+			b := w.Room(8)
+			{
+				n := len(b)
+				b = b[:n+8]
+				p := (*[8]byte)(b[n:])
+				binary.BigEndian.PutUint64(p[0:8], uint64(m.MetadataHash))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // ConsumerGroupPartitionMetadataKey is Kafka's message of that name, versions 0.
 type ConsumerGroupPartitionMetadataKey struct {
@@ -74,8 +77,13 @@ func decodeConsumerGroupPartitionMetadataKeyV0(r *wire.Reader, m *ConsumerGroupP
 	return true
 }
 func encodeConsumerGroupPartitionMetadataKeyV0(w *wire.Writer, m *ConsumerGroupPartitionMetadataKey) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		w.Wrote(b)
 	}
 	return true
 }

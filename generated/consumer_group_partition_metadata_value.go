@@ -12,7 +12,7 @@ type ConsumerGroupPartitionMetadataValue struct {
 	// Topics: []TopicMetadata, versions 0.
 	Topics []ConsumerGroupPartitionMetadataValueTopicMetadata
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupPartitionMetadataValue returns a ConsumerGroupPartitionMetadataValue with every field at its default.
@@ -32,7 +32,7 @@ type ConsumerGroupPartitionMetadataValueTopicMetadata struct {
 	// PartitionMetadata: []PartitionMetadata, versions 0.
 	PartitionMetadata []ConsumerGroupPartitionMetadataValuePartitionMetadata
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupPartitionMetadataValueTopicMetadata returns a ConsumerGroupPartitionMetadataValueTopicMetadata with every field at its default.
@@ -48,7 +48,7 @@ type ConsumerGroupPartitionMetadataValuePartitionMetadata struct {
 	// Racks: []string, versions 0.
 	Racks []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupPartitionMetadataValuePartitionMetadata returns a ConsumerGroupPartitionMetadataValuePartitionMetadata with every field at its default.
@@ -122,7 +122,7 @@ func decodeConsumerGroupPartitionMetadataValueV0(r *wire.Reader, m *ConsumerGrou
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupPartitionMetadataValueV0(w *wire.Writer, m *ConsumerGroupPartitionMetadataValue) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -132,6 +132,9 @@ func encodeConsumerGroupPartitionMetadataValueV0(w *wire.Writer, m *ConsumerGrou
 		if !encodeConsumerGroupPartitionMetadataValueTopicMetadataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -171,19 +174,28 @@ func decodeConsumerGroupPartitionMetadataValueTopicMetadataV0(r *wire.Reader, m 
 		}
 		m.PartitionMetadata = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupPartitionMetadataValueTopicMetadataV0(w *wire.Writer, m *ConsumerGroupPartitionMetadataValueTopicMetadata) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
-	}
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(25 + len(m.TopicName))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionMetadata), false, false) {
 		return w.In("PartitionMetadata")
@@ -192,6 +204,9 @@ func encodeConsumerGroupPartitionMetadataValueTopicMetadataV0(w *wire.Writer, m 
 		if !encodeConsumerGroupPartitionMetadataValuePartitionMetadataV0(w, &m.PartitionMetadata[i]) {
 			return w.InIndex("PartitionMetadata", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -216,18 +231,27 @@ func decodeConsumerGroupPartitionMetadataValuePartitionMetadataV0(r *wire.Reader
 			return r.In("Racks")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupPartitionMetadataValuePartitionMetadataV0(w *wire.Writer, m *ConsumerGroupPartitionMetadataValuePartitionMetadata) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Racks), false, false) {
 		return w.In("Racks")
 	}
 	if !w.CompactStrings(m.Racks) {
 		return w.In("Racks")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

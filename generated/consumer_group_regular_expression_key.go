@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // ConsumerGroupRegularExpressionKey is Kafka's message of that name, versions 0.
 type ConsumerGroupRegularExpressionKey struct {
@@ -79,11 +82,17 @@ func decodeConsumerGroupRegularExpressionKeyV0(r *wire.Reader, m *ConsumerGroupR
 	return true
 }
 func encodeConsumerGroupRegularExpressionKeyV0(w *wire.Writer, m *ConsumerGroupRegularExpressionKey) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.String(m.RegularExpression) {
-		return w.In("RegularExpression")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.RegularExpression) > wire.MaxString {
+			return w.TooLong("RegularExpression", len(m.RegularExpression))
+		}
+		b := w.Room(10 + len(m.GroupId) + len(m.RegularExpression))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.RegularExpression))), m.RegularExpression...)
+		w.Wrote(b)
 	}
 	return true
 }

@@ -16,7 +16,7 @@ type ConsumerGroupRegularExpressionValue struct {
 	// Timestamp: int64, versions 0.
 	Timestamp int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupRegularExpressionValue returns a ConsumerGroupRegularExpressionValue with every field at its default.
@@ -95,7 +95,7 @@ func decodeConsumerGroupRegularExpressionValueV0(r *wire.Reader, m *ConsumerGrou
 		m.Version = int64(binary.BigEndian.Uint64(p[0:8]))
 		m.Timestamp = int64(binary.BigEndian.Uint64(p[8:16]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupRegularExpressionValueV0(w *wire.Writer, m *ConsumerGroupRegularExpressionValue) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -105,9 +105,18 @@ func encodeConsumerGroupRegularExpressionValueV0(w *wire.Writer, m *ConsumerGrou
 		return w.In("Topics")
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Version))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Version))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

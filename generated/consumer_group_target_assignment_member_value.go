@@ -9,7 +9,7 @@ type ConsumerGroupTargetAssignmentMemberValue struct {
 	// TopicPartitions: []TopicPartition, versions 0.
 	TopicPartitions []ConsumerGroupTargetAssignmentMemberValueTopicPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupTargetAssignmentMemberValue returns a ConsumerGroupTargetAssignmentMemberValue with every field at its default.
@@ -25,7 +25,7 @@ type ConsumerGroupTargetAssignmentMemberValueTopicPartition struct {
 	// Partitions: []int32, versions 0.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultConsumerGroupTargetAssignmentMemberValueTopicPartition returns a ConsumerGroupTargetAssignmentMemberValueTopicPartition with every field at its default.
@@ -99,7 +99,7 @@ func decodeConsumerGroupTargetAssignmentMemberValueV0(r *wire.Reader, m *Consume
 		}
 		m.TopicPartitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupTargetAssignmentMemberValueV0(w *wire.Writer, m *ConsumerGroupTargetAssignmentMemberValue) bool {
 	if !w.CompactCount(len(m.TopicPartitions), false, false) {
@@ -109,6 +109,9 @@ func encodeConsumerGroupTargetAssignmentMemberValueV0(w *wire.Writer, m *Consume
 		if !encodeConsumerGroupTargetAssignmentMemberValueTopicPartitionV0(w, &m.TopicPartitions[i]) {
 			return w.InIndex("TopicPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -124,24 +127,28 @@ func decodeConsumerGroupTargetAssignmentMemberValueTopicPartitionV0(r *wire.Read
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeConsumerGroupTargetAssignmentMemberValueTopicPartitionV0(w *wire.Writer, m *ConsumerGroupTargetAssignmentMemberValueTopicPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // ConsumerProtocolAssignment is Kafka's message of that name, versions 0-3.
 type ConsumerProtocolAssignment struct {
@@ -111,8 +114,14 @@ func encodeConsumerProtocolAssignmentV0(w *wire.Writer, m *ConsumerProtocolAssig
 			return w.InIndex("AssignedPartitions", i)
 		}
 	}
-	if !w.Bytes32(m.UserData, true) {
-		return w.In("UserData")
+	{
+		b := w.Room(5 + len(m.UserData))
+		if m.UserData == nil {
+			b = append(b, 255, 255, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.UserData))), m.UserData...)
+		}
+		w.Wrote(b)
 	}
 	return true
 }
@@ -130,8 +139,13 @@ func decodeConsumerProtocolAssignmentTopicPartitionV0(r *wire.Reader, m *Consume
 	return true
 }
 func encodeConsumerProtocolAssignmentTopicPartitionV0(w *wire.Writer, m *ConsumerProtocolAssignmentTopicPartition) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")

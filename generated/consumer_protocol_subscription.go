@@ -128,8 +128,14 @@ func encodeConsumerProtocolSubscriptionV0(w *wire.Writer, m *ConsumerProtocolSub
 	if !w.Strings(m.Topics) {
 		return w.In("Topics")
 	}
-	if !w.Bytes32(m.UserData, true) {
-		return w.In("UserData")
+	{
+		b := w.Room(5 + len(m.UserData))
+		if m.UserData == nil {
+			b = append(b, 255, 255, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.UserData))), m.UserData...)
+		}
+		w.Wrote(b)
 	}
 	return true
 }
@@ -169,8 +175,14 @@ func encodeConsumerProtocolSubscriptionV1(w *wire.Writer, m *ConsumerProtocolSub
 	if !w.Strings(m.Topics) {
 		return w.In("Topics")
 	}
-	if !w.Bytes32(m.UserData, true) {
-		return w.In("UserData")
+	{
+		b := w.Room(5 + len(m.UserData))
+		if m.UserData == nil {
+			b = append(b, 255, 255, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.UserData))), m.UserData...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.OwnedPartitions), false, false) {
 		return w.In("OwnedPartitions")
@@ -225,8 +237,14 @@ func encodeConsumerProtocolSubscriptionV2(w *wire.Writer, m *ConsumerProtocolSub
 	if !w.Strings(m.Topics) {
 		return w.In("Topics")
 	}
-	if !w.Bytes32(m.UserData, true) {
-		return w.In("UserData")
+	{
+		b := w.Room(5 + len(m.UserData))
+		if m.UserData == nil {
+			b = append(b, 255, 255, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.UserData))), m.UserData...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.OwnedPartitions), false, false) {
 		return w.In("OwnedPartitions")
@@ -237,8 +255,14 @@ func encodeConsumerProtocolSubscriptionV2(w *wire.Writer, m *ConsumerProtocolSub
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		w.Wrote(b)
 	}
 	return true
 }
@@ -288,8 +312,14 @@ func encodeConsumerProtocolSubscriptionV3(w *wire.Writer, m *ConsumerProtocolSub
 	if !w.Strings(m.Topics) {
 		return w.In("Topics")
 	}
-	if !w.Bytes32(m.UserData, true) {
-		return w.In("UserData")
+	{
+		b := w.Room(5 + len(m.UserData))
+		if m.UserData == nil {
+			b = append(b, 255, 255, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.UserData))), m.UserData...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.OwnedPartitions), false, false) {
 		return w.In("OwnedPartitions")
@@ -300,11 +330,22 @@ func encodeConsumerProtocolSubscriptionV3(w *wire.Writer, m *ConsumerProtocolSub
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
-	}
-	if !w.NullString(m.RackId, true) {
-		return w.In("RackId")
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		b := w.Room(9 + len(m.RackId.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		if !m.RackId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.RackId.S))), m.RackId.S...)
+		}
+		w.Wrote(b)
 	}
 	return true
 }
@@ -322,8 +363,13 @@ func decodeConsumerProtocolSubscriptionTopicPartitionV1(r *wire.Reader, m *Consu
 	return true
 }
 func encodeConsumerProtocolSubscriptionTopicPartitionV1(w *wire.Writer, m *ConsumerProtocolSubscriptionTopicPartition) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")

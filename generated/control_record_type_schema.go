@@ -83,8 +83,14 @@ func decodeControlRecordTypeSchemaV0(r *wire.Reader, m *ControlRecordTypeSchema)
 }
 func encodeControlRecordTypeSchemaV0(w *wire.Writer, m *ControlRecordTypeSchema) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Type))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Type))
+		}
+		w.Wrote(b)
 	}
 	return true
 }

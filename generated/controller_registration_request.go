@@ -20,7 +20,7 @@ type ControllerRegistrationRequest struct {
 	// Features: []Feature, versions 0.
 	Features []ControllerRegistrationRequestFeature
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultControllerRegistrationRequest returns a ControllerRegistrationRequest with every field at its default.
@@ -40,7 +40,7 @@ type ControllerRegistrationRequestListener struct {
 	// SecurityProtocol: int16, versions 0.
 	SecurityProtocol int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultControllerRegistrationRequestListener returns a ControllerRegistrationRequestListener with every field at its default.
@@ -58,7 +58,7 @@ type ControllerRegistrationRequestFeature struct {
 	// MaxSupportedVersion: int16, versions 0.
 	MaxSupportedVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultControllerRegistrationRequestFeature returns a ControllerRegistrationRequestFeature with every field at its default.
@@ -155,14 +155,20 @@ func decodeControllerRegistrationRequestV0(r *wire.Reader, m *ControllerRegistra
 		}
 		m.Features = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeControllerRegistrationRequestV0(w *wire.Writer, m *ControllerRegistrationRequest) bool {
 	{
-		p := (*[21]byte)(w.Extend(21))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
-		copy(p[4:20], m.IncarnationId[:])
-		p[20] = wire.PutBool(m.ZkMigrationReady)
+		b := w.Room(21)
+		{
+			n := len(b)
+			b = b[:n+21]
+			p := (*[21]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+			copy(p[4:20], m.IncarnationId[:])
+			p[20] = wire.PutBool(m.ZkMigrationReady)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -179,6 +185,9 @@ func encodeControllerRegistrationRequestV0(w *wire.Writer, m *ControllerRegistra
 		if !encodeControllerRegistrationRequestFeatureV0(w, &m.Features[i]) {
 			return w.InIndex("Features", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -201,19 +210,30 @@ func decodeControllerRegistrationRequestListenerV0(r *wire.Reader, m *Controller
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 		m.SecurityProtocol = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeControllerRegistrationRequestListenerV0(w *wire.Writer, m *ControllerRegistrationRequestListener) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.SecurityProtocol))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(14 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.SecurityProtocol))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -233,16 +253,26 @@ func decodeControllerRegistrationRequestFeatureV0(r *wire.Reader, m *ControllerR
 		m.MinSupportedVersion = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.MaxSupportedVersion = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeControllerRegistrationRequestFeatureV0(w *wire.Writer, m *ControllerRegistrationRequestFeature) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(9 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

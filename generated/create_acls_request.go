@@ -2,14 +2,17 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // CreateAclsRequest is Kafka's message of that name, versions 1-3.
 type CreateAclsRequest struct {
 	// Creations: []AclCreation, versions 1-3.
 	Creations []CreateAclsRequestAclCreation
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateAclsRequest returns a CreateAclsRequest with every field at its default.
@@ -35,7 +38,7 @@ type CreateAclsRequestAclCreation struct {
 	// PermissionType: int8, versions 1-3.
 	PermissionType int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateAclsRequestAclCreation returns a CreateAclsRequestAclCreation with every field at its default.
@@ -144,7 +147,7 @@ func decodeCreateAclsRequestV2(r *wire.Reader, m *CreateAclsRequest) bool {
 		}
 		m.Creations = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateAclsRequestV2(w *wire.Writer, m *CreateAclsRequest) bool {
 	if !w.CompactCount(len(m.Creations), false, false) {
@@ -154,6 +157,9 @@ func encodeCreateAclsRequestV2(w *wire.Writer, m *CreateAclsRequest) bool {
 		if !encodeCreateAclsRequestAclCreationV2(w, &m.Creations[i]) {
 			return w.InIndex("Creations", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -199,26 +205,39 @@ func decodeCreateAclsRequestAclCreationV1(r *wire.Reader, m *CreateAclsRequestAc
 }
 func encodeCreateAclsRequestAclCreationV1(w *wire.Writer, m *CreateAclsRequestAclCreation) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourcePatternType)
-	}
-	if !w.String(m.Principal) {
-		return w.In("Principal")
-	}
-	if !w.String(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		if len(m.Principal) > wire.MaxString {
+			return w.TooLong("Principal", len(m.Principal))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(19 + len(m.ResourceName) + len(m.Principal) + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourcePatternType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Principal))), m.Principal...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Host))), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -260,30 +279,46 @@ func decodeCreateAclsRequestAclCreationV2(r *wire.Reader, m *CreateAclsRequestAc
 		m.Operation = int8(p[0])
 		m.PermissionType = int8(p[1])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateAclsRequestAclCreationV2(w *wire.Writer, m *CreateAclsRequestAclCreation) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		if len(m.Principal) > wire.MaxString {
+			return w.TooLong("Principal", len(m.Principal))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(19 + len(m.ResourceName) + len(m.Principal) + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourcePatternType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Principal)+1)), m.Principal...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourcePatternType)
-	}
-	if !w.CompactString(m.Principal) {
-		return w.In("Principal")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

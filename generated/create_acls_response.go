@@ -14,7 +14,7 @@ type CreateAclsResponse struct {
 	// Results: []AclCreationResult, versions 1-3.
 	Results []CreateAclsResponseAclCreationResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateAclsResponse returns a CreateAclsResponse with every field at its default.
@@ -30,7 +30,7 @@ type CreateAclsResponseAclCreationResult struct {
 	// ErrorMessage: string, versions 1-3, nullable in 1-3.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateAclsResponseAclCreationResult returns a CreateAclsResponseAclCreationResult with every field at its default.
@@ -124,8 +124,14 @@ func decodeCreateAclsResponseV1(r *wire.Reader, m *CreateAclsResponse) bool {
 }
 func encodeCreateAclsResponseV1(w *wire.Writer, m *CreateAclsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Results), false, false) {
 		return w.In("Results")
@@ -162,12 +168,18 @@ func decodeCreateAclsResponseV2(r *wire.Reader, m *CreateAclsResponse) bool {
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateAclsResponseV2(w *wire.Writer, m *CreateAclsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -176,6 +188,9 @@ func encodeCreateAclsResponseV2(w *wire.Writer, m *CreateAclsResponse) bool {
 		if !encodeCreateAclsResponseAclCreationResultV2(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -198,11 +213,22 @@ func decodeCreateAclsResponseAclCreationResultV1(r *wire.Reader, m *CreateAclsRe
 }
 func encodeCreateAclsResponseAclCreationResultV1(w *wire.Writer, m *CreateAclsResponseAclCreationResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -221,15 +247,29 @@ func decodeCreateAclsResponseAclCreationResultV2(r *wire.Reader, m *CreateAclsRe
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateAclsResponseAclCreationResultV2(w *wire.Writer, m *CreateAclsResponseAclCreationResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

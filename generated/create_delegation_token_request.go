@@ -18,7 +18,7 @@ type CreateDelegationTokenRequest struct {
 	// MaxLifetimeMs: int64, versions 1-3.
 	MaxLifetimeMs int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateDelegationTokenRequest returns a CreateDelegationTokenRequest with every field at its default.
@@ -42,7 +42,7 @@ type CreateDelegationTokenRequestCreatableRenewers struct {
 	// PrincipalName: string, versions 1-3.
 	PrincipalName string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateDelegationTokenRequestCreatableRenewers returns a CreateDelegationTokenRequestCreatableRenewers with every field at its default.
@@ -158,8 +158,14 @@ func encodeCreateDelegationTokenRequestV1(w *wire.Writer, m *CreateDelegationTok
 		}
 	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -196,7 +202,7 @@ func decodeCreateDelegationTokenRequestV2(r *wire.Reader, m *CreateDelegationTok
 		p := (*[8]byte)(b)
 		m.MaxLifetimeMs = int64(binary.BigEndian.Uint64(p[0:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateDelegationTokenRequestV2(w *wire.Writer, m *CreateDelegationTokenRequest) bool {
 	if !m.OwnerPrincipalType.Valid || m.OwnerPrincipalType.S != "" {
@@ -214,8 +220,17 @@ func encodeCreateDelegationTokenRequestV2(w *wire.Writer, m *CreateDelegationTok
 		}
 	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -250,14 +265,28 @@ func decodeCreateDelegationTokenRequestV3(r *wire.Reader, m *CreateDelegationTok
 		p := (*[8]byte)(b)
 		m.MaxLifetimeMs = int64(binary.BigEndian.Uint64(p[0:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateDelegationTokenRequestV3(w *wire.Writer, m *CreateDelegationTokenRequest) bool {
-	if !w.CompactNullString(m.OwnerPrincipalType, true) {
-		return w.In("OwnerPrincipalType")
-	}
-	if !w.CompactNullString(m.OwnerPrincipalName, true) {
-		return w.In("OwnerPrincipalName")
+	{
+		if len(m.OwnerPrincipalType.S) > wire.MaxString {
+			return w.TooLong("OwnerPrincipalType", len(m.OwnerPrincipalType.S))
+		}
+		if len(m.OwnerPrincipalName.S) > wire.MaxString {
+			return w.TooLong("OwnerPrincipalName", len(m.OwnerPrincipalName.S))
+		}
+		b := w.Room(10 + len(m.OwnerPrincipalType.S) + len(m.OwnerPrincipalName.S))
+		if !m.OwnerPrincipalType.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.OwnerPrincipalType.S)+1)), m.OwnerPrincipalType.S...)
+		}
+		if !m.OwnerPrincipalName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.OwnerPrincipalName.S)+1)), m.OwnerPrincipalName.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Renewers), false, false) {
 		return w.In("Renewers")
@@ -268,8 +297,17 @@ func encodeCreateDelegationTokenRequestV3(w *wire.Writer, m *CreateDelegationTok
 		}
 	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -286,11 +324,17 @@ func decodeCreateDelegationTokenRequestCreatableRenewersV1(r *wire.Reader, m *Cr
 	return true
 }
 func encodeCreateDelegationTokenRequestCreatableRenewersV1(w *wire.Writer, m *CreateDelegationTokenRequestCreatableRenewers) bool {
-	if !w.String(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.String(m.PrincipalName) {
-		return w.In("PrincipalName")
+	{
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalType))), m.PrincipalType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalName))), m.PrincipalName...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -304,14 +348,23 @@ func decodeCreateDelegationTokenRequestCreatableRenewersV2(r *wire.Reader, m *Cr
 	if !r.CompactString(&m.PrincipalName) {
 		return r.In("PrincipalName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateDelegationTokenRequestCreatableRenewersV2(w *wire.Writer, m *CreateDelegationTokenRequestCreatableRenewers) bool {
-	if !w.CompactString(m.PrincipalType) {
-		return w.In("PrincipalType")
+	{
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.PrincipalName) {
-		return w.In("PrincipalName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

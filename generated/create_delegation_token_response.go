@@ -32,7 +32,7 @@ type CreateDelegationTokenResponse struct {
 	// ThrottleTimeMs: int32, versions 1-3.
 	ThrottleTimeMs int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateDelegationTokenResponse returns a CreateDelegationTokenResponse with every field at its default.
@@ -149,30 +149,41 @@ func encodeCreateDelegationTokenResponseV1(w *wire.Writer, m *CreateDelegationTo
 		return w.Absent("TokenRequesterPrincipalName")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.String(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.String(m.PrincipalName) {
-		return w.In("PrincipalName")
-	}
-	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestampMs))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestampMs))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestampMs))
-	}
-	if !w.String(m.TokenId) {
-		return w.In("TokenId")
-	}
-	if !w.Bytes32(m.Hmac, false) {
-		return w.In("Hmac")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		if len(m.TokenId) > wire.MaxString {
+			return w.TooLong("TokenId", len(m.TokenId))
+		}
+		b := w.Room(50 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenId) + len(m.Hmac))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalType))), m.PrincipalType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalName))), m.PrincipalName...)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestampMs))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestampMs))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestampMs))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TokenId))), m.TokenId...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Hmac))), m.Hmac...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -218,7 +229,7 @@ func decodeCreateDelegationTokenResponseV2(r *wire.Reader, m *CreateDelegationTo
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateDelegationTokenResponseV2(w *wire.Writer, m *CreateDelegationTokenResponse) bool {
 	if m.TokenRequesterPrincipalType != "" {
@@ -228,30 +239,44 @@ func encodeCreateDelegationTokenResponseV2(w *wire.Writer, m *CreateDelegationTo
 		return w.Absent("TokenRequesterPrincipalName")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		if len(m.TokenId) > wire.MaxString {
+			return w.TooLong("TokenId", len(m.TokenId))
+		}
+		b := w.Room(50 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenId) + len(m.Hmac))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestampMs))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestampMs))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestampMs))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenId)+1)), m.TokenId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Hmac)+1)), m.Hmac...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.CompactString(m.PrincipalName) {
-		return w.In("PrincipalName")
-	}
-	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestampMs))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestampMs))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestampMs))
-	}
-	if !w.CompactString(m.TokenId) {
-		return w.In("TokenId")
-	}
-	if !w.CompactBytes(m.Hmac, false) {
-		return w.In("Hmac")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -303,40 +328,56 @@ func decodeCreateDelegationTokenResponseV3(r *wire.Reader, m *CreateDelegationTo
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateDelegationTokenResponseV3(w *wire.Writer, m *CreateDelegationTokenResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		if len(m.TokenRequesterPrincipalType) > wire.MaxString {
+			return w.TooLong("TokenRequesterPrincipalType", len(m.TokenRequesterPrincipalType))
+		}
+		if len(m.TokenRequesterPrincipalName) > wire.MaxString {
+			return w.TooLong("TokenRequesterPrincipalName", len(m.TokenRequesterPrincipalName))
+		}
+		if len(m.TokenId) > wire.MaxString {
+			return w.TooLong("TokenId", len(m.TokenId))
+		}
+		b := w.Room(60 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenRequesterPrincipalType) + len(m.TokenRequesterPrincipalName) + len(m.TokenId) + len(m.Hmac))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenRequesterPrincipalType)+1)), m.TokenRequesterPrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenRequesterPrincipalName)+1)), m.TokenRequesterPrincipalName...)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestampMs))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestampMs))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestampMs))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenId)+1)), m.TokenId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Hmac)+1)), m.Hmac...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.CompactString(m.PrincipalName) {
-		return w.In("PrincipalName")
-	}
-	if !w.CompactString(m.TokenRequesterPrincipalType) {
-		return w.In("TokenRequesterPrincipalType")
-	}
-	if !w.CompactString(m.TokenRequesterPrincipalName) {
-		return w.In("TokenRequesterPrincipalName")
-	}
-	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestampMs))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestampMs))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestampMs))
-	}
-	if !w.CompactString(m.TokenId) {
-		return w.In("TokenId")
-	}
-	if !w.CompactBytes(m.Hmac, false) {
-		return w.In("Hmac")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

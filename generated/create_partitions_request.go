@@ -16,7 +16,7 @@ type CreatePartitionsRequest struct {
 	// ValidateOnly: bool, versions 0-3.
 	ValidateOnly bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreatePartitionsRequest returns a CreatePartitionsRequest with every field at its default.
@@ -34,7 +34,7 @@ type CreatePartitionsRequestCreatePartitionsTopic struct {
 	// Assignments: []CreatePartitionsAssignment, versions 0-3, nullable in 0-3.
 	Assignments []CreatePartitionsRequestCreatePartitionsAssignment
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreatePartitionsRequestCreatePartitionsTopic returns a CreatePartitionsRequestCreatePartitionsTopic with every field at its default.
@@ -49,7 +49,7 @@ type CreatePartitionsRequestCreatePartitionsAssignment struct {
 	// BrokerIds: []int32, versions 0-3.
 	BrokerIds []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreatePartitionsRequestCreatePartitionsAssignment returns a CreatePartitionsRequestCreatePartitionsAssignment with every field at its default.
@@ -148,9 +148,15 @@ func encodeCreatePartitionsRequestV0(w *wire.Writer, m *CreatePartitionsRequest)
 		}
 	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
-		p[4] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+			p[4] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -180,7 +186,7 @@ func decodeCreatePartitionsRequestV2(r *wire.Reader, m *CreatePartitionsRequest)
 		m.TimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ValidateOnly = p[4] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreatePartitionsRequestV2(w *wire.Writer, m *CreatePartitionsRequest) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -192,9 +198,18 @@ func encodeCreatePartitionsRequestV2(w *wire.Writer, m *CreatePartitionsRequest)
 		}
 	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
-		p[4] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+			p[4] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -233,12 +248,19 @@ func decodeCreatePartitionsRequestCreatePartitionsTopicV0(r *wire.Reader, m *Cre
 	return true
 }
 func encodeCreatePartitionsRequestCreatePartitionsTopicV0(w *wire.Writer, m *CreatePartitionsRequestCreatePartitionsTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Count))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(9 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Count))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Assignments), m.Assignments == nil, true) {
 		return w.In("Assignments")
@@ -282,15 +304,22 @@ func decodeCreatePartitionsRequestCreatePartitionsTopicV2(r *wire.Reader, m *Cre
 			m.Assignments = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreatePartitionsRequestCreatePartitionsTopicV2(w *wire.Writer, m *CreatePartitionsRequestCreatePartitionsTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Count))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(9 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Count))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Assignments), m.Assignments == nil, true) {
 		return w.In("Assignments")
@@ -299,6 +328,9 @@ func encodeCreatePartitionsRequestCreatePartitionsTopicV2(w *wire.Writer, m *Cre
 		if !encodeCreatePartitionsRequestCreatePartitionsAssignmentV2(w, &m.Assignments[i]) {
 			return w.InIndex("Assignments", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -326,20 +358,18 @@ func encodeCreatePartitionsRequestCreatePartitionsAssignmentV0(w *wire.Writer, m
 	return true
 }
 func decodeCreatePartitionsRequestCreatePartitionsAssignmentV2(r *wire.Reader, m *CreatePartitionsRequestCreatePartitionsAssignment) bool {
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("BrokerIds")
-		}
-		m.BrokerIds = r.Int32s(n)
+	if !r.CompactInt32s(&m.BrokerIds, false) {
+		return r.In("BrokerIds")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreatePartitionsRequestCreatePartitionsAssignmentV2(w *wire.Writer, m *CreatePartitionsRequestCreatePartitionsAssignment) bool {
-	if !w.CompactCount(len(m.BrokerIds), false, false) {
+	if !w.CompactInt32s(m.BrokerIds, false, false) {
 		return w.In("BrokerIds")
 	}
-	w.Int32s(m.BrokerIds)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

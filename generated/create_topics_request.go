@@ -16,7 +16,7 @@ type CreateTopicsRequest struct {
 	// ValidateOnly: bool, versions 2-7.
 	ValidateOnly bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateTopicsRequest returns a CreateTopicsRequest with every field at its default.
@@ -39,7 +39,7 @@ type CreateTopicsRequestCreatableTopic struct {
 	// Configs: []CreatableTopicConfig, versions 2-7.
 	Configs []CreateTopicsRequestCreatableTopicConfig
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateTopicsRequestCreatableTopic returns a CreateTopicsRequestCreatableTopic with every field at its default.
@@ -55,7 +55,7 @@ type CreateTopicsRequestCreatableReplicaAssignment struct {
 	// BrokerIds: []int32, versions 2-7.
 	BrokerIds []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateTopicsRequestCreatableReplicaAssignment returns a CreateTopicsRequestCreatableReplicaAssignment with every field at its default.
@@ -71,7 +71,7 @@ type CreateTopicsRequestCreatableTopicConfig struct {
 	// Value: string, versions 2-7, nullable in 2-7.
 	Value wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateTopicsRequestCreatableTopicConfig returns a CreateTopicsRequestCreatableTopicConfig with every field at its default.
@@ -174,9 +174,15 @@ func encodeCreateTopicsRequestV2(w *wire.Writer, m *CreateTopicsRequest) bool {
 		}
 	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
-		p[4] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+			p[4] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -206,7 +212,7 @@ func decodeCreateTopicsRequestV5(r *wire.Reader, m *CreateTopicsRequest) bool {
 		m.TimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ValidateOnly = p[4] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateTopicsRequestV5(w *wire.Writer, m *CreateTopicsRequest) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -218,9 +224,18 @@ func encodeCreateTopicsRequestV5(w *wire.Writer, m *CreateTopicsRequest) bool {
 		}
 	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
-		p[4] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+			p[4] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -269,13 +284,20 @@ func decodeCreateTopicsRequestCreatableTopicV2(r *wire.Reader, m *CreateTopicsRe
 	return true
 }
 func encodeCreateTopicsRequestCreatableTopicV2(w *wire.Writer, m *CreateTopicsRequestCreatableTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(11 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Assignments), false, false) {
 		return w.In("Assignments")
@@ -337,16 +359,23 @@ func decodeCreateTopicsRequestCreatableTopicV5(r *wire.Reader, m *CreateTopicsRe
 		}
 		m.Configs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateTopicsRequestCreatableTopicV5(w *wire.Writer, m *CreateTopicsRequestCreatableTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(11 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Assignments), false, false) {
 		return w.In("Assignments")
@@ -363,6 +392,9 @@ func encodeCreateTopicsRequestCreatableTopicV5(w *wire.Writer, m *CreateTopicsRe
 		if !encodeCreateTopicsRequestCreatableTopicConfigV5(w, &m.Configs[i]) {
 			return w.InIndex("Configs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -389,8 +421,14 @@ func decodeCreateTopicsRequestCreatableReplicaAssignmentV2(r *wire.Reader, m *Cr
 }
 func encodeCreateTopicsRequestCreatableReplicaAssignmentV2(w *wire.Writer, m *CreateTopicsRequestCreatableReplicaAssignment) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.BrokerIds), false, false) {
 		return w.In("BrokerIds")
@@ -410,24 +448,28 @@ func decodeCreateTopicsRequestCreatableReplicaAssignmentV5(r *wire.Reader, m *Cr
 		p := (*[4]byte)(b)
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("BrokerIds")
-		}
-		m.BrokerIds = r.Int32s(n)
+	if !r.CompactInt32s(&m.BrokerIds, false) {
+		return r.In("BrokerIds")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateTopicsRequestCreatableReplicaAssignmentV5(w *wire.Writer, m *CreateTopicsRequestCreatableReplicaAssignment) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.BrokerIds), false, false) {
+	if !w.CompactInt32s(m.BrokerIds, false, false) {
 		return w.In("BrokerIds")
 	}
-	w.Int32s(m.BrokerIds)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -443,11 +485,21 @@ func decodeCreateTopicsRequestCreatableTopicConfigV2(r *wire.Reader, m *CreateTo
 	return true
 }
 func encodeCreateTopicsRequestCreatableTopicConfigV2(w *wire.Writer, m *CreateTopicsRequestCreatableTopicConfig) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
-	if !w.NullString(m.Value, true) {
-		return w.In("Value")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(10 + len(m.Name) + len(m.Value.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Value.S))), m.Value.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -461,14 +513,27 @@ func decodeCreateTopicsRequestCreatableTopicConfigV5(r *wire.Reader, m *CreateTo
 	if !r.CompactNullString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateTopicsRequestCreatableTopicConfigV5(w *wire.Writer, m *CreateTopicsRequestCreatableTopicConfig) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(10 + len(m.Name) + len(m.Value.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Value, true) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type CreateTopicsResponse struct {
 	// Topics: []CreatableTopicResult, versions 2-7.
 	Topics []CreateTopicsResponseCreatableTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateTopicsResponse returns a CreateTopicsResponse with every field at its default.
@@ -42,7 +42,7 @@ type CreateTopicsResponseCreatableTopicResult struct {
 	// Configs: []CreatableTopicConfigs, versions 5-7, nullable in 5-7, ignorable.
 	Configs []CreateTopicsResponseCreatableTopicConfigs
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateTopicsResponseCreatableTopicResult returns a CreateTopicsResponseCreatableTopicResult with every field at its default.
@@ -71,7 +71,7 @@ type CreateTopicsResponseCreatableTopicConfigs struct {
 	// IsSensitive: bool, versions 5-7.
 	IsSensitive bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultCreateTopicsResponseCreatableTopicConfigs returns a CreateTopicsResponseCreatableTopicConfigs with every field at its default.
@@ -170,8 +170,14 @@ func decodeCreateTopicsResponseV2(r *wire.Reader, m *CreateTopicsResponse) bool 
 }
 func encodeCreateTopicsResponseV2(w *wire.Writer, m *CreateTopicsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -208,12 +214,18 @@ func decodeCreateTopicsResponseV5(r *wire.Reader, m *CreateTopicsResponse) bool 
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateTopicsResponseV5(w *wire.Writer, m *CreateTopicsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -222,6 +234,9 @@ func encodeCreateTopicsResponseV5(w *wire.Writer, m *CreateTopicsResponse) bool 
 		if !encodeCreateTopicsResponseCreatableTopicResultV5(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -250,12 +265,18 @@ func decodeCreateTopicsResponseV7(r *wire.Reader, m *CreateTopicsResponse) bool 
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateTopicsResponseV7(w *wire.Writer, m *CreateTopicsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -264,6 +285,9 @@ func encodeCreateTopicsResponseV7(w *wire.Writer, m *CreateTopicsResponse) bool 
 		if !encodeCreateTopicsResponseCreatableTopicResultV7(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -291,15 +315,27 @@ func decodeCreateTopicsResponseCreatableTopicResultV2(r *wire.Reader, m *CreateT
 	return true
 }
 func encodeCreateTopicsResponseCreatableTopicResultV2(w *wire.Writer, m *CreateTopicsResponseCreatableTopicResult) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(12 + len(m.Name) + len(m.ErrorMessage.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -347,6 +383,9 @@ func decodeCreateTopicsResponseCreatableTopicResultV5(r *wire.Reader, m *CreateT
 			m.Configs = s
 		}
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -375,20 +414,34 @@ func decodeCreateTopicsResponseCreatableTopicResultV5(r *wire.Reader, m *CreateT
 	return true
 }
 func encodeCreateTopicsResponseCreatableTopicResultV5(w *wire.Writer, m *CreateTopicsResponseCreatableTopicResult) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(18 + len(m.Name) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Configs), m.Configs == nil, true) {
 		return w.In("Configs")
@@ -398,7 +451,7 @@ func encodeCreateTopicsResponseCreatableTopicResultV5(w *wire.Writer, m *CreateT
 			return w.InIndex("Configs", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.TopicConfigErrorCode != 0
 	if set0 {
@@ -415,8 +468,14 @@ func encodeCreateTopicsResponseCreatableTopicResultV5(w *wire.Writer, m *CreateT
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[2]byte)(w.Extend(2))
-			binary.BigEndian.PutUint16(p[0:2], uint16(m.TopicConfigErrorCode))
+			b := w.Room(2)
+			{
+				n := len(b)
+				b = b[:n+2]
+				p := (*[2]byte)(b[n:])
+				binary.BigEndian.PutUint16(p[0:2], uint16(m.TopicConfigErrorCode))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -467,6 +526,9 @@ func decodeCreateTopicsResponseCreatableTopicResultV7(r *wire.Reader, m *CreateT
 			m.Configs = s
 		}
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -495,21 +557,35 @@ func decodeCreateTopicsResponseCreatableTopicResultV7(r *wire.Reader, m *CreateT
 	return true
 }
 func encodeCreateTopicsResponseCreatableTopicResultV7(w *wire.Writer, m *CreateTopicsResponseCreatableTopicResult) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[18]byte)(w.Extend(18))
-		copy(p[0:16], m.TopicId[:])
-		binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(34 + len(m.Name) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+			binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NumPartitions))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Configs), m.Configs == nil, true) {
 		return w.In("Configs")
@@ -519,7 +595,7 @@ func encodeCreateTopicsResponseCreatableTopicResultV7(w *wire.Writer, m *CreateT
 			return w.InIndex("Configs", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.TopicConfigErrorCode != 0
 	if set0 {
@@ -536,8 +612,14 @@ func encodeCreateTopicsResponseCreatableTopicResultV7(w *wire.Writer, m *CreateT
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[2]byte)(w.Extend(2))
-			binary.BigEndian.PutUint16(p[0:2], uint16(m.TopicConfigErrorCode))
+			b := w.Room(2)
+			{
+				n := len(b)
+				b = b[:n+2]
+				p := (*[2]byte)(b[n:])
+				binary.BigEndian.PutUint16(p[0:2], uint16(m.TopicConfigErrorCode))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -563,20 +645,35 @@ func decodeCreateTopicsResponseCreatableTopicConfigsV5(r *wire.Reader, m *Create
 		m.ConfigSource = int8(p[1])
 		m.IsSensitive = p[2] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeCreateTopicsResponseCreatableTopicConfigsV5(w *wire.Writer, m *CreateTopicsResponseCreatableTopicConfigs) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactNullString(m.Value, true) {
-		return w.In("Value")
-	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.ReadOnly)
-		p[1] = byte(m.ConfigSource)
-		p[2] = wire.PutBool(m.IsSensitive)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(13 + len(m.Name) + len(m.Value.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.ReadOnly)
+			p[1] = byte(m.ConfigSource)
+			p[2] = wire.PutBool(m.IsSensitive)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

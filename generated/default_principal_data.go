@@ -13,7 +13,7 @@ type DefaultPrincipalData struct {
 	// TokenAuthenticated: bool, versions 0.
 	TokenAuthenticated bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDefaultPrincipalData returns a DefaultPrincipalData with every field at its default.
@@ -88,18 +88,29 @@ func decodeDefaultPrincipalDataV0(r *wire.Reader, m *DefaultPrincipalData) bool 
 		p := (*[1]byte)(b)
 		m.TokenAuthenticated = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDefaultPrincipalDataV0(w *wire.Writer, m *DefaultPrincipalData) bool {
-	if !w.CompactString(m.Type) {
-		return w.In("Type")
-	}
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.TokenAuthenticated)
+		if len(m.Type) > wire.MaxString {
+			return w.TooLong("Type", len(m.Type))
+		}
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(11 + len(m.Type) + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Type)+1)), m.Type...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.TokenAuthenticated)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

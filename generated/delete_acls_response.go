@@ -14,7 +14,7 @@ type DeleteAclsResponse struct {
 	// FilterResults: []DeleteAclsFilterResult, versions 1-3.
 	FilterResults []DeleteAclsResponseDeleteAclsFilterResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteAclsResponse returns a DeleteAclsResponse with every field at its default.
@@ -32,7 +32,7 @@ type DeleteAclsResponseDeleteAclsFilterResult struct {
 	// MatchingAcls: []DeleteAclsMatchingAcl, versions 1-3.
 	MatchingAcls []DeleteAclsResponseDeleteAclsMatchingAcl
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteAclsResponseDeleteAclsFilterResult returns a DeleteAclsResponseDeleteAclsFilterResult with every field at its default.
@@ -66,7 +66,7 @@ type DeleteAclsResponseDeleteAclsMatchingAcl struct {
 	// PermissionType: int8, versions 1-3.
 	PermissionType int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteAclsResponseDeleteAclsMatchingAcl returns a DeleteAclsResponseDeleteAclsMatchingAcl with every field at its default.
@@ -161,8 +161,14 @@ func decodeDeleteAclsResponseV1(r *wire.Reader, m *DeleteAclsResponse) bool {
 }
 func encodeDeleteAclsResponseV1(w *wire.Writer, m *DeleteAclsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.FilterResults), false, false) {
 		return w.In("FilterResults")
@@ -199,12 +205,18 @@ func decodeDeleteAclsResponseV2(r *wire.Reader, m *DeleteAclsResponse) bool {
 		}
 		m.FilterResults = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteAclsResponseV2(w *wire.Writer, m *DeleteAclsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.FilterResults), false, false) {
 		return w.In("FilterResults")
@@ -213,6 +225,9 @@ func encodeDeleteAclsResponseV2(w *wire.Writer, m *DeleteAclsResponse) bool {
 		if !encodeDeleteAclsResponseDeleteAclsFilterResultV2(w, &m.FilterResults[i]) {
 			return w.InIndex("FilterResults", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -248,11 +263,22 @@ func decodeDeleteAclsResponseDeleteAclsFilterResultV1(r *wire.Reader, m *DeleteA
 }
 func encodeDeleteAclsResponseDeleteAclsFilterResultV1(w *wire.Writer, m *DeleteAclsResponseDeleteAclsFilterResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.MatchingAcls), false, false) {
 		return w.In("MatchingAcls")
@@ -292,15 +318,26 @@ func decodeDeleteAclsResponseDeleteAclsFilterResultV2(r *wire.Reader, m *DeleteA
 		}
 		m.MatchingAcls = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteAclsResponseDeleteAclsFilterResultV2(w *wire.Writer, m *DeleteAclsResponseDeleteAclsFilterResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.MatchingAcls), false, false) {
 		return w.In("MatchingAcls")
@@ -309,6 +346,9 @@ func encodeDeleteAclsResponseDeleteAclsFilterResultV2(w *wire.Writer, m *DeleteA
 		if !encodeDeleteAclsResponseDeleteAclsMatchingAclV2(w, &m.MatchingAcls[i]) {
 			return w.InIndex("MatchingAcls", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -365,33 +405,53 @@ func decodeDeleteAclsResponseDeleteAclsMatchingAclV1(r *wire.Reader, m *DeleteAc
 }
 func encodeDeleteAclsResponseDeleteAclsMatchingAclV1(w *wire.Writer, m *DeleteAclsResponseDeleteAclsMatchingAcl) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.PatternType)
-	}
-	if !w.String(m.Principal) {
-		return w.In("Principal")
-	}
-	if !w.String(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		if len(m.Principal) > wire.MaxString {
+			return w.TooLong("Principal", len(m.Principal))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(26 + len(m.ErrorMessage.S) + len(m.ResourceName) + len(m.Principal) + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.PatternType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Principal))), m.Principal...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Host))), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -444,37 +504,60 @@ func decodeDeleteAclsResponseDeleteAclsMatchingAclV2(r *wire.Reader, m *DeleteAc
 		m.Operation = int8(p[0])
 		m.PermissionType = int8(p[1])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteAclsResponseDeleteAclsMatchingAclV2(w *wire.Writer, m *DeleteAclsResponseDeleteAclsMatchingAcl) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		if len(m.Principal) > wire.MaxString {
+			return w.TooLong("Principal", len(m.Principal))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(26 + len(m.ErrorMessage.S) + len(m.ResourceName) + len(m.Principal) + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.PatternType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Principal)+1)), m.Principal...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.PatternType)
-	}
-	if !w.CompactString(m.Principal) {
-		return w.In("Principal")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -9,7 +9,7 @@ type DeleteGroupsRequest struct {
 	// GroupsNames: []string, versions 0-3.
 	GroupsNames []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteGroupsRequest returns a DeleteGroupsRequest with every field at its default.
@@ -107,7 +107,7 @@ func decodeDeleteGroupsRequestV2(r *wire.Reader, m *DeleteGroupsRequest) bool {
 			return r.In("GroupsNames")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteGroupsRequestV2(w *wire.Writer, m *DeleteGroupsRequest) bool {
 	if !w.CompactCount(len(m.GroupsNames), false, false) {
@@ -115,6 +115,9 @@ func encodeDeleteGroupsRequestV2(w *wire.Writer, m *DeleteGroupsRequest) bool {
 	}
 	if !w.CompactStrings(m.GroupsNames) {
 		return w.In("GroupsNames")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

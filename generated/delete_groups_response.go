@@ -14,7 +14,7 @@ type DeleteGroupsResponse struct {
 	// Results: []DeletableGroupResult, versions 0-3.
 	Results []DeleteGroupsResponseDeletableGroupResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteGroupsResponse returns a DeleteGroupsResponse with every field at its default.
@@ -32,7 +32,7 @@ type DeleteGroupsResponseDeletableGroupResult struct {
 	// ErrorMessage: string, versions 3, nullable in 3, default null, ignorable.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteGroupsResponseDeletableGroupResult returns a DeleteGroupsResponseDeletableGroupResult with every field at its default.
@@ -126,8 +126,14 @@ func decodeDeleteGroupsResponseV0(r *wire.Reader, m *DeleteGroupsResponse) bool 
 }
 func encodeDeleteGroupsResponseV0(w *wire.Writer, m *DeleteGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Results), false, false) {
 		return w.In("Results")
@@ -164,12 +170,18 @@ func decodeDeleteGroupsResponseV2(r *wire.Reader, m *DeleteGroupsResponse) bool 
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteGroupsResponseV2(w *wire.Writer, m *DeleteGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -178,6 +190,9 @@ func encodeDeleteGroupsResponseV2(w *wire.Writer, m *DeleteGroupsResponse) bool 
 		if !encodeDeleteGroupsResponseDeletableGroupResultV2(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -206,12 +221,18 @@ func decodeDeleteGroupsResponseV3(r *wire.Reader, m *DeleteGroupsResponse) bool 
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteGroupsResponseV3(w *wire.Writer, m *DeleteGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -220,6 +241,9 @@ func encodeDeleteGroupsResponseV3(w *wire.Writer, m *DeleteGroupsResponse) bool 
 		if !encodeDeleteGroupsResponseDeletableGroupResultV3(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -241,12 +265,19 @@ func decodeDeleteGroupsResponseDeletableGroupResultV0(r *wire.Reader, m *DeleteG
 	return true
 }
 func encodeDeleteGroupsResponseDeletableGroupResultV0(w *wire.Writer, m *DeleteGroupsResponseDeletableGroupResult) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(7 + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -265,15 +296,25 @@ func decodeDeleteGroupsResponseDeletableGroupResultV2(r *wire.Reader, m *DeleteG
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteGroupsResponseDeletableGroupResultV2(w *wire.Writer, m *DeleteGroupsResponseDeletableGroupResult) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(7 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -295,18 +336,33 @@ func decodeDeleteGroupsResponseDeletableGroupResultV3(r *wire.Reader, m *DeleteG
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteGroupsResponseDeletableGroupResultV3(w *wire.Writer, m *DeleteGroupsResponseDeletableGroupResult) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(12 + len(m.GroupId) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

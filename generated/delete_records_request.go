@@ -14,7 +14,7 @@ type DeleteRecordsRequest struct {
 	// TimeoutMs: int32, versions 0-2.
 	TimeoutMs int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteRecordsRequest returns a DeleteRecordsRequest with every field at its default.
@@ -30,7 +30,7 @@ type DeleteRecordsRequestDeleteRecordsTopic struct {
 	// Partitions: []DeleteRecordsPartition, versions 0-2.
 	Partitions []DeleteRecordsRequestDeleteRecordsPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteRecordsRequestDeleteRecordsTopic returns a DeleteRecordsRequestDeleteRecordsTopic with every field at its default.
@@ -46,7 +46,7 @@ type DeleteRecordsRequestDeleteRecordsPartition struct {
 	// Offset: int64, versions 0-2.
 	Offset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteRecordsRequestDeleteRecordsPartition returns a DeleteRecordsRequestDeleteRecordsPartition with every field at its default.
@@ -144,8 +144,14 @@ func encodeDeleteRecordsRequestV0(w *wire.Writer, m *DeleteRecordsRequest) bool 
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -174,7 +180,7 @@ func decodeDeleteRecordsRequestV2(r *wire.Reader, m *DeleteRecordsRequest) bool 
 		p := (*[4]byte)(b)
 		m.TimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteRecordsRequestV2(w *wire.Writer, m *DeleteRecordsRequest) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -186,8 +192,17 @@ func encodeDeleteRecordsRequestV2(w *wire.Writer, m *DeleteRecordsRequest) bool 
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -214,8 +229,13 @@ func decodeDeleteRecordsRequestDeleteRecordsTopicV0(r *wire.Reader, m *DeleteRec
 	return true
 }
 func encodeDeleteRecordsRequestDeleteRecordsTopicV0(w *wire.Writer, m *DeleteRecordsRequestDeleteRecordsTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -247,11 +267,16 @@ func decodeDeleteRecordsRequestDeleteRecordsTopicV2(r *wire.Reader, m *DeleteRec
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteRecordsRequestDeleteRecordsTopicV2(w *wire.Writer, m *DeleteRecordsRequestDeleteRecordsTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -260,6 +285,9 @@ func encodeDeleteRecordsRequestDeleteRecordsTopicV2(w *wire.Writer, m *DeleteRec
 		if !encodeDeleteRecordsRequestDeleteRecordsPartitionV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -280,9 +308,15 @@ func decodeDeleteRecordsRequestDeleteRecordsPartitionV0(r *wire.Reader, m *Delet
 }
 func encodeDeleteRecordsRequestDeleteRecordsPartitionV0(w *wire.Writer, m *DeleteRecordsRequestDeleteRecordsPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -299,13 +333,22 @@ func decodeDeleteRecordsRequestDeleteRecordsPartitionV2(r *wire.Reader, m *Delet
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.Offset = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteRecordsRequestDeleteRecordsPartitionV2(w *wire.Writer, m *DeleteRecordsRequestDeleteRecordsPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type DeleteRecordsResponse struct {
 	// Topics: []DeleteRecordsTopicResult, versions 0-2.
 	Topics []DeleteRecordsResponseDeleteRecordsTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteRecordsResponse returns a DeleteRecordsResponse with every field at its default.
@@ -30,7 +30,7 @@ type DeleteRecordsResponseDeleteRecordsTopicResult struct {
 	// Partitions: []DeleteRecordsPartitionResult, versions 0-2.
 	Partitions []DeleteRecordsResponseDeleteRecordsPartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteRecordsResponseDeleteRecordsTopicResult returns a DeleteRecordsResponseDeleteRecordsTopicResult with every field at its default.
@@ -48,7 +48,7 @@ type DeleteRecordsResponseDeleteRecordsPartitionResult struct {
 	// ErrorCode: int16, versions 0-2.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteRecordsResponseDeleteRecordsPartitionResult returns a DeleteRecordsResponseDeleteRecordsPartitionResult with every field at its default.
@@ -138,8 +138,14 @@ func decodeDeleteRecordsResponseV0(r *wire.Reader, m *DeleteRecordsResponse) boo
 }
 func encodeDeleteRecordsResponseV0(w *wire.Writer, m *DeleteRecordsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -176,12 +182,18 @@ func decodeDeleteRecordsResponseV2(r *wire.Reader, m *DeleteRecordsResponse) boo
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteRecordsResponseV2(w *wire.Writer, m *DeleteRecordsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -190,6 +202,9 @@ func encodeDeleteRecordsResponseV2(w *wire.Writer, m *DeleteRecordsResponse) boo
 		if !encodeDeleteRecordsResponseDeleteRecordsTopicResultV2(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -216,8 +231,13 @@ func decodeDeleteRecordsResponseDeleteRecordsTopicResultV0(r *wire.Reader, m *De
 	return true
 }
 func encodeDeleteRecordsResponseDeleteRecordsTopicResultV0(w *wire.Writer, m *DeleteRecordsResponseDeleteRecordsTopicResult) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -249,11 +269,16 @@ func decodeDeleteRecordsResponseDeleteRecordsTopicResultV2(r *wire.Reader, m *De
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteRecordsResponseDeleteRecordsTopicResultV2(w *wire.Writer, m *DeleteRecordsResponseDeleteRecordsTopicResult) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -262,6 +287,9 @@ func encodeDeleteRecordsResponseDeleteRecordsTopicResultV2(w *wire.Writer, m *De
 		if !encodeDeleteRecordsResponseDeleteRecordsPartitionResultV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -283,10 +311,16 @@ func decodeDeleteRecordsResponseDeleteRecordsPartitionResultV0(r *wire.Reader, m
 }
 func encodeDeleteRecordsResponseDeleteRecordsPartitionResultV0(w *wire.Writer, m *DeleteRecordsResponseDeleteRecordsPartitionResult) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.LowWatermark))
-		binary.BigEndian.PutUint16(p[12:14], uint16(m.ErrorCode))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.LowWatermark))
+			binary.BigEndian.PutUint16(p[12:14], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -304,14 +338,23 @@ func decodeDeleteRecordsResponseDeleteRecordsPartitionResultV2(r *wire.Reader, m
 		m.LowWatermark = int64(binary.BigEndian.Uint64(p[4:12]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[12:14]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteRecordsResponseDeleteRecordsPartitionResultV2(w *wire.Writer, m *DeleteRecordsResponseDeleteRecordsPartitionResult) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.LowWatermark))
-		binary.BigEndian.PutUint16(p[12:14], uint16(m.ErrorCode))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.LowWatermark))
+			binary.BigEndian.PutUint16(p[12:14], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

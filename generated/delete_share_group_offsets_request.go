@@ -11,7 +11,7 @@ type DeleteShareGroupOffsetsRequest struct {
 	// Topics: []DeleteShareGroupOffsetsRequestTopic, versions 0.
 	Topics []DeleteShareGroupOffsetsRequestTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupOffsetsRequest returns a DeleteShareGroupOffsetsRequest with every field at its default.
@@ -25,7 +25,7 @@ type DeleteShareGroupOffsetsRequestTopic struct {
 	// TopicName: string, versions 0.
 	TopicName string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupOffsetsRequestTopic returns a DeleteShareGroupOffsetsRequestTopic with every field at its default.
@@ -102,11 +102,16 @@ func decodeDeleteShareGroupOffsetsRequestV0(r *wire.Reader, m *DeleteShareGroupO
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupOffsetsRequestV0(w *wire.Writer, m *DeleteShareGroupOffsetsRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -115,6 +120,9 @@ func encodeDeleteShareGroupOffsetsRequestV0(w *wire.Writer, m *DeleteShareGroupO
 		if !encodeDeleteShareGroupOffsetsRequestTopicV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -125,11 +133,19 @@ func decodeDeleteShareGroupOffsetsRequestTopicV0(r *wire.Reader, m *DeleteShareG
 	if !r.CompactString(&m.TopicName) {
 		return r.In("TopicName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupOffsetsRequestTopicV0(w *wire.Writer, m *DeleteShareGroupOffsetsRequestTopic) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

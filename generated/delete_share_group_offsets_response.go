@@ -18,7 +18,7 @@ type DeleteShareGroupOffsetsResponse struct {
 	// Responses: []DeleteShareGroupOffsetsResponseTopic, versions 0.
 	Responses []DeleteShareGroupOffsetsResponseTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupOffsetsResponse returns a DeleteShareGroupOffsetsResponse with every field at its default.
@@ -38,7 +38,7 @@ type DeleteShareGroupOffsetsResponseTopic struct {
 	// ErrorMessage: string, versions 0, nullable in 0, default null.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupOffsetsResponseTopic returns a DeleteShareGroupOffsetsResponseTopic with every field at its default.
@@ -124,16 +124,27 @@ func decodeDeleteShareGroupOffsetsResponseV0(r *wire.Reader, m *DeleteShareGroup
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupOffsetsResponseV0(w *wire.Writer, m *DeleteShareGroupOffsetsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -142,6 +153,9 @@ func encodeDeleteShareGroupOffsetsResponseV0(w *wire.Writer, m *DeleteShareGroup
 		if !encodeDeleteShareGroupOffsetsResponseTopicV0(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -164,19 +178,34 @@ func decodeDeleteShareGroupOffsetsResponseTopicV0(r *wire.Reader, m *DeleteShare
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *DeleteShareGroupOffsetsResponseTopic) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
 	{
-		p := (*[18]byte)(w.Extend(18))
-		copy(p[0:16], m.TopicId[:])
-		binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(28 + len(m.TopicName) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+			binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

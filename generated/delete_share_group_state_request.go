@@ -14,7 +14,7 @@ type DeleteShareGroupStateRequest struct {
 	// Topics: []DeleteStateData, versions 0.
 	Topics []DeleteShareGroupStateRequestDeleteStateData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupStateRequest returns a DeleteShareGroupStateRequest with every field at its default.
@@ -30,7 +30,7 @@ type DeleteShareGroupStateRequestDeleteStateData struct {
 	// Partitions: []PartitionData, versions 0.
 	Partitions []DeleteShareGroupStateRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupStateRequestDeleteStateData returns a DeleteShareGroupStateRequestDeleteStateData with every field at its default.
@@ -44,7 +44,7 @@ type DeleteShareGroupStateRequestPartitionData struct {
 	// Partition: int32, versions 0.
 	Partition int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupStateRequestPartitionData returns a DeleteShareGroupStateRequestPartitionData with every field at its default.
@@ -121,11 +121,16 @@ func decodeDeleteShareGroupStateRequestV0(r *wire.Reader, m *DeleteShareGroupSta
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupStateRequestV0(w *wire.Writer, m *DeleteShareGroupStateRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -134,6 +139,9 @@ func encodeDeleteShareGroupStateRequestV0(w *wire.Writer, m *DeleteShareGroupSta
 		if !encodeDeleteShareGroupStateRequestDeleteStateDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -162,12 +170,18 @@ func decodeDeleteShareGroupStateRequestDeleteStateDataV0(r *wire.Reader, m *Dele
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupStateRequestDeleteStateDataV0(w *wire.Writer, m *DeleteShareGroupStateRequestDeleteStateData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -176,6 +190,9 @@ func encodeDeleteShareGroupStateRequestDeleteStateDataV0(w *wire.Writer, m *Dele
 		if !encodeDeleteShareGroupStateRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -191,12 +208,21 @@ func decodeDeleteShareGroupStateRequestPartitionDataV0(r *wire.Reader, m *Delete
 		p := (*[4]byte)(b)
 		m.Partition = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *DeleteShareGroupStateRequestPartitionData) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

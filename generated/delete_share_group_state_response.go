@@ -12,7 +12,7 @@ type DeleteShareGroupStateResponse struct {
 	// Results: []DeleteStateResult, versions 0.
 	Results []DeleteShareGroupStateResponseDeleteStateResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupStateResponse returns a DeleteShareGroupStateResponse with every field at its default.
@@ -28,7 +28,7 @@ type DeleteShareGroupStateResponseDeleteStateResult struct {
 	// Partitions: []PartitionResult, versions 0.
 	Partitions []DeleteShareGroupStateResponsePartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupStateResponseDeleteStateResult returns a DeleteShareGroupStateResponseDeleteStateResult with every field at its default.
@@ -46,7 +46,7 @@ type DeleteShareGroupStateResponsePartitionResult struct {
 	// ErrorMessage: string, versions 0, nullable in 0, default null.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteShareGroupStateResponsePartitionResult returns a DeleteShareGroupStateResponsePartitionResult with every field at its default.
@@ -120,7 +120,7 @@ func decodeDeleteShareGroupStateResponseV0(r *wire.Reader, m *DeleteShareGroupSt
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupStateResponseV0(w *wire.Writer, m *DeleteShareGroupStateResponse) bool {
 	if !w.CompactCount(len(m.Results), false, false) {
@@ -130,6 +130,9 @@ func encodeDeleteShareGroupStateResponseV0(w *wire.Writer, m *DeleteShareGroupSt
 		if !encodeDeleteShareGroupStateResponseDeleteStateResultV0(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -158,12 +161,18 @@ func decodeDeleteShareGroupStateResponseDeleteStateResultV0(r *wire.Reader, m *D
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupStateResponseDeleteStateResultV0(w *wire.Writer, m *DeleteShareGroupStateResponseDeleteStateResult) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -172,6 +181,9 @@ func encodeDeleteShareGroupStateResponseDeleteStateResultV0(w *wire.Writer, m *D
 		if !encodeDeleteShareGroupStateResponsePartitionResultV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -191,16 +203,30 @@ func decodeDeleteShareGroupStateResponsePartitionResultV0(r *wire.Reader, m *Del
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteShareGroupStateResponsePartitionResultV0(w *wire.Writer, m *DeleteShareGroupStateResponsePartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

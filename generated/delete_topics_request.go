@@ -16,7 +16,7 @@ type DeleteTopicsRequest struct {
 	// TimeoutMs: int32, versions 1-6.
 	TimeoutMs int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteTopicsRequest returns a DeleteTopicsRequest with every field at its default.
@@ -32,7 +32,7 @@ type DeleteTopicsRequestDeleteTopicState struct {
 	// TopicId: uuid, versions 6.
 	TopicId wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteTopicsRequestDeleteTopicState returns a DeleteTopicsRequestDeleteTopicState with every field at its default.
@@ -131,8 +131,14 @@ func encodeDeleteTopicsRequestV1(w *wire.Writer, m *DeleteTopicsRequest) bool {
 		return w.In("TopicNames")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -157,7 +163,7 @@ func decodeDeleteTopicsRequestV4(r *wire.Reader, m *DeleteTopicsRequest) bool {
 		p := (*[4]byte)(b)
 		m.TimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsRequestV4(w *wire.Writer, m *DeleteTopicsRequest) bool {
 	if len(m.Topics) != 0 {
@@ -170,8 +176,17 @@ func encodeDeleteTopicsRequestV4(w *wire.Writer, m *DeleteTopicsRequest) bool {
 		return w.In("TopicNames")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -200,7 +215,7 @@ func decodeDeleteTopicsRequestV6(r *wire.Reader, m *DeleteTopicsRequest) bool {
 		p := (*[4]byte)(b)
 		m.TimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsRequestV6(w *wire.Writer, m *DeleteTopicsRequest) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -212,8 +227,17 @@ func encodeDeleteTopicsRequestV6(w *wire.Writer, m *DeleteTopicsRequest) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -232,15 +256,29 @@ func decodeDeleteTopicsRequestDeleteTopicStateV6(r *wire.Reader, m *DeleteTopics
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsRequestDeleteTopicStateV6(w *wire.Writer, m *DeleteTopicsRequestDeleteTopicState) bool {
-	if !w.CompactNullString(m.Name, true) {
-		return w.In("Name")
-	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		b := w.Room(21 + len(m.Name.S))
+		if !m.Name.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

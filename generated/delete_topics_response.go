@@ -14,7 +14,7 @@ type DeleteTopicsResponse struct {
 	// Responses: []DeletableTopicResult, versions 1-6.
 	Responses []DeleteTopicsResponseDeletableTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteTopicsResponse returns a DeleteTopicsResponse with every field at its default.
@@ -34,7 +34,7 @@ type DeleteTopicsResponseDeletableTopicResult struct {
 	// ErrorMessage: string, versions 5-6, nullable in 5-6, default null, ignorable.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDeleteTopicsResponseDeletableTopicResult returns a DeleteTopicsResponseDeletableTopicResult with every field at its default.
@@ -136,8 +136,14 @@ func decodeDeleteTopicsResponseV1(r *wire.Reader, m *DeleteTopicsResponse) bool 
 }
 func encodeDeleteTopicsResponseV1(w *wire.Writer, m *DeleteTopicsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -174,12 +180,18 @@ func decodeDeleteTopicsResponseV4(r *wire.Reader, m *DeleteTopicsResponse) bool 
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsResponseV4(w *wire.Writer, m *DeleteTopicsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -188,6 +200,9 @@ func encodeDeleteTopicsResponseV4(w *wire.Writer, m *DeleteTopicsResponse) bool 
 		if !encodeDeleteTopicsResponseDeletableTopicResultV4(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -216,12 +231,18 @@ func decodeDeleteTopicsResponseV5(r *wire.Reader, m *DeleteTopicsResponse) bool 
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsResponseV5(w *wire.Writer, m *DeleteTopicsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -230,6 +251,9 @@ func encodeDeleteTopicsResponseV5(w *wire.Writer, m *DeleteTopicsResponse) bool 
 		if !encodeDeleteTopicsResponseDeletableTopicResultV5(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -258,12 +282,18 @@ func decodeDeleteTopicsResponseV6(r *wire.Reader, m *DeleteTopicsResponse) bool 
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsResponseV6(w *wire.Writer, m *DeleteTopicsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -272,6 +302,9 @@ func encodeDeleteTopicsResponseV6(w *wire.Writer, m *DeleteTopicsResponse) bool 
 		if !encodeDeleteTopicsResponseDeletableTopicResultV6(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -294,12 +327,22 @@ func decodeDeleteTopicsResponseDeletableTopicResultV1(r *wire.Reader, m *DeleteT
 	return true
 }
 func encodeDeleteTopicsResponseDeletableTopicResultV1(w *wire.Writer, m *DeleteTopicsResponseDeletableTopicResult) bool {
-	if !w.NullString(m.Name, false) {
-		return w.In("Name")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(7 + len(m.Name.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name.S))), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -319,15 +362,28 @@ func decodeDeleteTopicsResponseDeletableTopicResultV4(r *wire.Reader, m *DeleteT
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsResponseDeletableTopicResultV4(w *wire.Writer, m *DeleteTopicsResponseDeletableTopicResult) bool {
-	if !w.CompactNullString(m.Name, false) {
-		return w.In("Name")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(7 + len(m.Name.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -350,18 +406,36 @@ func decodeDeleteTopicsResponseDeletableTopicResultV5(r *wire.Reader, m *DeleteT
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsResponseDeletableTopicResultV5(w *wire.Writer, m *DeleteTopicsResponseDeletableTopicResult) bool {
-	if !w.CompactNullString(m.Name, false) {
-		return w.In("Name")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(12 + len(m.Name.S) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -384,19 +458,38 @@ func decodeDeleteTopicsResponseDeletableTopicResultV6(r *wire.Reader, m *DeleteT
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDeleteTopicsResponseDeletableTopicResultV6(w *wire.Writer, m *DeleteTopicsResponseDeletableTopicResult) bool {
-	if !w.CompactNullString(m.Name, true) {
-		return w.In("Name")
-	}
 	{
-		p := (*[18]byte)(w.Extend(18))
-		copy(p[0:16], m.TopicId[:])
-		binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(28 + len(m.Name.S) + len(m.ErrorMessage.S))
+		if !m.Name.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+			binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // DescribeAclsRequest is Kafka's message of that name, versions 1-3.
 type DescribeAclsRequest struct {
@@ -21,7 +24,7 @@ type DescribeAclsRequest struct {
 	// PermissionType: int8, versions 1-3.
 	PermissionType int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeAclsRequest returns a DescribeAclsRequest with every field at its default.
@@ -137,26 +140,51 @@ func decodeDescribeAclsRequestV1(r *wire.Reader, m *DescribeAclsRequest) bool {
 }
 func encodeDescribeAclsRequestV1(w *wire.Writer, m *DescribeAclsRequest) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceTypeFilter)
-	}
-	if !w.NullString(m.ResourceNameFilter, true) {
-		return w.In("ResourceNameFilter")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.PatternTypeFilter)
-	}
-	if !w.NullString(m.PrincipalFilter, true) {
-		return w.In("PrincipalFilter")
-	}
-	if !w.NullString(m.HostFilter, true) {
-		return w.In("HostFilter")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+		if len(m.ResourceNameFilter.S) > wire.MaxString {
+			return w.TooLong("ResourceNameFilter", len(m.ResourceNameFilter.S))
+		}
+		if len(m.PrincipalFilter.S) > wire.MaxString {
+			return w.TooLong("PrincipalFilter", len(m.PrincipalFilter.S))
+		}
+		if len(m.HostFilter.S) > wire.MaxString {
+			return w.TooLong("HostFilter", len(m.HostFilter.S))
+		}
+		b := w.Room(19 + len(m.ResourceNameFilter.S) + len(m.PrincipalFilter.S) + len(m.HostFilter.S))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceTypeFilter)
+		}
+		if !m.ResourceNameFilter.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceNameFilter.S))), m.ResourceNameFilter.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.PatternTypeFilter)
+		}
+		if !m.PrincipalFilter.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalFilter.S))), m.PrincipalFilter.S...)
+		}
+		if !m.HostFilter.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.HostFilter.S))), m.HostFilter.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -198,30 +226,58 @@ func decodeDescribeAclsRequestV2(r *wire.Reader, m *DescribeAclsRequest) bool {
 		m.Operation = int8(p[0])
 		m.PermissionType = int8(p[1])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeAclsRequestV2(w *wire.Writer, m *DescribeAclsRequest) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceTypeFilter)
+		if len(m.ResourceNameFilter.S) > wire.MaxString {
+			return w.TooLong("ResourceNameFilter", len(m.ResourceNameFilter.S))
+		}
+		if len(m.PrincipalFilter.S) > wire.MaxString {
+			return w.TooLong("PrincipalFilter", len(m.PrincipalFilter.S))
+		}
+		if len(m.HostFilter.S) > wire.MaxString {
+			return w.TooLong("HostFilter", len(m.HostFilter.S))
+		}
+		b := w.Room(19 + len(m.ResourceNameFilter.S) + len(m.PrincipalFilter.S) + len(m.HostFilter.S))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceTypeFilter)
+		}
+		if !m.ResourceNameFilter.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ResourceNameFilter.S)+1)), m.ResourceNameFilter.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.PatternTypeFilter)
+		}
+		if !m.PrincipalFilter.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalFilter.S)+1)), m.PrincipalFilter.S...)
+		}
+		if !m.HostFilter.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.HostFilter.S)+1)), m.HostFilter.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ResourceNameFilter, true) {
-		return w.In("ResourceNameFilter")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.PatternTypeFilter)
-	}
-	if !w.CompactNullString(m.PrincipalFilter, true) {
-		return w.In("PrincipalFilter")
-	}
-	if !w.CompactNullString(m.HostFilter, true) {
-		return w.In("HostFilter")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type DescribeAclsResponse struct {
 	// Resources: []DescribeAclsResource, versions 1-3.
 	Resources []DescribeAclsResponseDescribeAclsResource
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeAclsResponse returns a DescribeAclsResponse with every field at its default.
@@ -42,7 +42,7 @@ type DescribeAclsResponseDescribeAclsResource struct {
 	// Acls: []AclDescription, versions 1-3.
 	Acls []DescribeAclsResponseAclDescription
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeAclsResponseDescribeAclsResource returns a DescribeAclsResponseDescribeAclsResource with every field at its default.
@@ -63,7 +63,7 @@ type DescribeAclsResponseAclDescription struct {
 	// PermissionType: int8, versions 1-3.
 	PermissionType int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeAclsResponseAclDescription returns a DescribeAclsResponseAclDescription with every field at its default.
@@ -157,12 +157,23 @@ func decodeDescribeAclsResponseV1(r *wire.Reader, m *DescribeAclsResponse) bool 
 }
 func encodeDescribeAclsResponseV1(w *wire.Writer, m *DescribeAclsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Resources), false, false) {
 		return w.In("Resources")
@@ -203,16 +214,27 @@ func decodeDescribeAclsResponseV2(r *wire.Reader, m *DescribeAclsResponse) bool 
 		}
 		m.Resources = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeAclsResponseV2(w *wire.Writer, m *DescribeAclsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Resources), false, false) {
 		return w.In("Resources")
@@ -221,6 +243,9 @@ func encodeDescribeAclsResponseV2(w *wire.Writer, m *DescribeAclsResponse) bool 
 		if !encodeDescribeAclsResponseDescribeAclsResourceV2(w, &m.Resources[i]) {
 			return w.InIndex("Resources", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -264,15 +289,24 @@ func decodeDescribeAclsResponseDescribeAclsResourceV1(r *wire.Reader, m *Describ
 }
 func encodeDescribeAclsResponseDescribeAclsResourceV1(w *wire.Writer, m *DescribeAclsResponseDescribeAclsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.PatternType)
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(7 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.PatternType)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Acls), false, false) {
 		return w.In("Acls")
@@ -320,19 +354,28 @@ func decodeDescribeAclsResponseDescribeAclsResourceV2(r *wire.Reader, m *Describ
 		}
 		m.Acls = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeAclsResponseDescribeAclsResourceV2(w *wire.Writer, m *DescribeAclsResponseDescribeAclsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.PatternType)
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(7 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.PatternType)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Acls), false, false) {
 		return w.In("Acls")
@@ -341,6 +384,9 @@ func encodeDescribeAclsResponseDescribeAclsResourceV2(w *wire.Writer, m *Describ
 		if !encodeDescribeAclsResponseAclDescriptionV2(w, &m.Acls[i]) {
 			return w.InIndex("Acls", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -366,16 +412,24 @@ func decodeDescribeAclsResponseAclDescriptionV1(r *wire.Reader, m *DescribeAclsR
 	return true
 }
 func encodeDescribeAclsResponseAclDescriptionV1(w *wire.Writer, m *DescribeAclsResponseAclDescription) bool {
-	if !w.String(m.Principal) {
-		return w.In("Principal")
-	}
-	if !w.String(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+		if len(m.Principal) > wire.MaxString {
+			return w.TooLong("Principal", len(m.Principal))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Principal) + len(m.Host))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Principal))), m.Principal...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Host))), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -398,19 +452,30 @@ func decodeDescribeAclsResponseAclDescriptionV2(r *wire.Reader, m *DescribeAclsR
 		m.Operation = int8(p[0])
 		m.PermissionType = int8(p[1])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeAclsResponseAclDescriptionV2(w *wire.Writer, m *DescribeAclsResponseAclDescription) bool {
-	if !w.CompactString(m.Principal) {
-		return w.In("Principal")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = byte(m.Operation)
-		p[1] = byte(m.PermissionType)
+		if len(m.Principal) > wire.MaxString {
+			return w.TooLong("Principal", len(m.Principal))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Principal) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Principal)+1)), m.Principal...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = byte(m.Operation)
+			p[1] = byte(m.PermissionType)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

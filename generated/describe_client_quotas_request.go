@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // DescribeClientQuotasRequest is Kafka's message of that name, versions 0-1.
 type DescribeClientQuotasRequest struct {
@@ -11,7 +14,7 @@ type DescribeClientQuotasRequest struct {
 	// Strict: bool, versions 0-1.
 	Strict bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeClientQuotasRequest returns a DescribeClientQuotasRequest with every field at its default.
@@ -29,7 +32,7 @@ type DescribeClientQuotasRequestComponentData struct {
 	// Match: string, versions 0-1, nullable in 0-1.
 	Match wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeClientQuotasRequestComponentData returns a DescribeClientQuotasRequestComponentData with every field at its default.
@@ -131,8 +134,14 @@ func encodeDescribeClientQuotasRequestV0(w *wire.Writer, m *DescribeClientQuotas
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.Strict)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.Strict)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -161,7 +170,7 @@ func decodeDescribeClientQuotasRequestV1(r *wire.Reader, m *DescribeClientQuotas
 		p := (*[1]byte)(b)
 		m.Strict = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClientQuotasRequestV1(w *wire.Writer, m *DescribeClientQuotasRequest) bool {
 	if !w.CompactCount(len(m.Components), false, false) {
@@ -173,8 +182,17 @@ func encodeDescribeClientQuotasRequestV1(w *wire.Writer, m *DescribeClientQuotas
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.Strict)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.Strict)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -199,15 +217,27 @@ func decodeDescribeClientQuotasRequestComponentDataV0(r *wire.Reader, m *Describ
 	return true
 }
 func encodeDescribeClientQuotasRequestComponentDataV0(w *wire.Writer, m *DescribeClientQuotasRequestComponentData) bool {
-	if !w.String(m.EntityType) {
-		return w.In("EntityType")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.MatchType)
-	}
-	if !w.NullString(m.Match, true) {
-		return w.In("Match")
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.Match.S) > wire.MaxString {
+			return w.TooLong("Match", len(m.Match.S))
+		}
+		b := w.Room(11 + len(m.EntityType) + len(m.Match.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.EntityType))), m.EntityType...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.MatchType)
+		}
+		if !m.Match.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Match.S))), m.Match.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -229,18 +259,33 @@ func decodeDescribeClientQuotasRequestComponentDataV1(r *wire.Reader, m *Describ
 	if !r.CompactNullString(&m.Match) {
 		return r.In("Match")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClientQuotasRequestComponentDataV1(w *wire.Writer, m *DescribeClientQuotasRequestComponentData) bool {
-	if !w.CompactString(m.EntityType) {
-		return w.In("EntityType")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.MatchType)
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.Match.S) > wire.MaxString {
+			return w.TooLong("Match", len(m.Match.S))
+		}
+		b := w.Room(11 + len(m.EntityType) + len(m.Match.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.MatchType)
+		}
+		if !m.Match.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Match.S)+1)), m.Match.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Match, true) {
-		return w.In("Match")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type DescribeClientQuotasResponse struct {
 	// Entries: []EntryData, versions 0-1, nullable in 0-1.
 	Entries []DescribeClientQuotasResponseEntryData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeClientQuotasResponse returns a DescribeClientQuotasResponse with every field at its default.
@@ -39,7 +39,7 @@ type DescribeClientQuotasResponseEntryData struct {
 	// Values: []ValueData, versions 0-1.
 	Values []DescribeClientQuotasResponseValueData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeClientQuotasResponseEntryData returns a DescribeClientQuotasResponseEntryData with every field at its default.
@@ -55,7 +55,7 @@ type DescribeClientQuotasResponseEntityData struct {
 	// EntityName: string, versions 0-1, nullable in 0-1.
 	EntityName wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeClientQuotasResponseEntityData returns a DescribeClientQuotasResponseEntityData with every field at its default.
@@ -75,7 +75,7 @@ type DescribeClientQuotasResponseValueData struct {
 	// Value: float64, versions 0-1.
 	Value float64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeClientQuotasResponseValueData returns a DescribeClientQuotasResponseValueData with every field at its default.
@@ -173,12 +173,23 @@ func decodeDescribeClientQuotasResponseV0(r *wire.Reader, m *DescribeClientQuota
 }
 func encodeDescribeClientQuotasResponseV0(w *wire.Writer, m *DescribeClientQuotasResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Entries), m.Entries == nil, true) {
 		return w.In("Entries")
@@ -223,16 +234,27 @@ func decodeDescribeClientQuotasResponseV1(r *wire.Reader, m *DescribeClientQuota
 			m.Entries = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClientQuotasResponseV1(w *wire.Writer, m *DescribeClientQuotasResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Entries), m.Entries == nil, true) {
 		return w.In("Entries")
@@ -241,6 +263,9 @@ func encodeDescribeClientQuotasResponseV1(w *wire.Writer, m *DescribeClientQuota
 		if !encodeDescribeClientQuotasResponseEntryDataV1(w, &m.Entries[i]) {
 			return w.InIndex("Entries", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -325,7 +350,7 @@ func decodeDescribeClientQuotasResponseEntryDataV1(r *wire.Reader, m *DescribeCl
 		}
 		m.Values = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClientQuotasResponseEntryDataV1(w *wire.Writer, m *DescribeClientQuotasResponseEntryData) bool {
 	if !w.CompactCount(len(m.Entity), false, false) {
@@ -344,6 +369,9 @@ func encodeDescribeClientQuotasResponseEntryDataV1(w *wire.Writer, m *DescribeCl
 			return w.InIndex("Values", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -359,11 +387,21 @@ func decodeDescribeClientQuotasResponseEntityDataV0(r *wire.Reader, m *DescribeC
 	return true
 }
 func encodeDescribeClientQuotasResponseEntityDataV0(w *wire.Writer, m *DescribeClientQuotasResponseEntityData) bool {
-	if !w.String(m.EntityType) {
-		return w.In("EntityType")
-	}
-	if !w.NullString(m.EntityName, true) {
-		return w.In("EntityName")
+	{
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.EntityName.S) > wire.MaxString {
+			return w.TooLong("EntityName", len(m.EntityName.S))
+		}
+		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.EntityType))), m.EntityType...)
+		if !m.EntityName.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.EntityName.S))), m.EntityName.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -377,14 +415,27 @@ func decodeDescribeClientQuotasResponseEntityDataV1(r *wire.Reader, m *DescribeC
 	if !r.CompactNullString(&m.EntityName) {
 		return r.In("EntityName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClientQuotasResponseEntityDataV1(w *wire.Writer, m *DescribeClientQuotasResponseEntityData) bool {
-	if !w.CompactString(m.EntityType) {
-		return w.In("EntityType")
+	{
+		if len(m.EntityType) > wire.MaxString {
+			return w.TooLong("EntityType", len(m.EntityType))
+		}
+		if len(m.EntityName.S) > wire.MaxString {
+			return w.TooLong("EntityName", len(m.EntityName.S))
+		}
+		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
+		if !m.EntityName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.EntityName.S)+1)), m.EntityName.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.EntityName, true) {
-		return w.In("EntityName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -406,12 +457,19 @@ func decodeDescribeClientQuotasResponseValueDataV0(r *wire.Reader, m *DescribeCl
 	return true
 }
 func encodeDescribeClientQuotasResponseValueDataV0(w *wire.Writer, m *DescribeClientQuotasResponseValueData) bool {
-	if !w.String(m.Key) {
-		return w.In("Key")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		wire.PutFloat64(p[0:8], m.Value)
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		b := w.Room(13 + len(m.Key))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Key))), m.Key...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			wire.PutFloat64(p[0:8], m.Value)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -430,15 +488,25 @@ func decodeDescribeClientQuotasResponseValueDataV1(r *wire.Reader, m *DescribeCl
 		p := (*[8]byte)(b)
 		m.Value = wire.Float64(p[0:8])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClientQuotasResponseValueDataV1(w *wire.Writer, m *DescribeClientQuotasResponseValueData) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		wire.PutFloat64(p[0:8], m.Value)
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		b := w.Room(13 + len(m.Key))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			wire.PutFloat64(p[0:8], m.Value)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -13,7 +13,7 @@ type DescribeClusterRequest struct {
 	// IncludeFencedBrokers: bool, versions 2.
 	IncludeFencedBrokers bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeClusterRequest returns a DescribeClusterRequest with every field at its default.
@@ -92,7 +92,7 @@ func decodeDescribeClusterRequestV0(r *wire.Reader, m *DescribeClusterRequest) b
 		p := (*[1]byte)(b)
 		m.IncludeClusterAuthorizedOperations = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClusterRequestV0(w *wire.Writer, m *DescribeClusterRequest) bool {
 	if m.EndpointType != 1 {
@@ -102,8 +102,17 @@ func encodeDescribeClusterRequestV0(w *wire.Writer, m *DescribeClusterRequest) b
 		return w.Absent("IncludeFencedBrokers")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -120,16 +129,25 @@ func decodeDescribeClusterRequestV1(r *wire.Reader, m *DescribeClusterRequest) b
 		m.IncludeClusterAuthorizedOperations = p[0] != 0
 		m.EndpointType = int8(p[1])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClusterRequestV1(w *wire.Writer, m *DescribeClusterRequest) bool {
 	if m.IncludeFencedBrokers {
 		return w.Absent("IncludeFencedBrokers")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
-		p[1] = byte(m.EndpointType)
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+			p[1] = byte(m.EndpointType)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -147,14 +165,23 @@ func decodeDescribeClusterRequestV2(r *wire.Reader, m *DescribeClusterRequest) b
 		m.EndpointType = int8(p[1])
 		m.IncludeFencedBrokers = p[2] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeClusterRequestV2(w *wire.Writer, m *DescribeClusterRequest) bool {
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
-		p[1] = byte(m.EndpointType)
-		p[2] = wire.PutBool(m.IncludeFencedBrokers)
+		b := w.Room(3)
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+			p[1] = byte(m.EndpointType)
+			p[2] = wire.PutBool(m.IncludeFencedBrokers)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

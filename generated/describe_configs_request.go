@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // DescribeConfigsRequest is Kafka's message of that name, versions 1-4.
 type DescribeConfigsRequest struct {
@@ -13,7 +16,7 @@ type DescribeConfigsRequest struct {
 	// IncludeDocumentation: bool, versions 3-4.
 	IncludeDocumentation bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeConfigsRequest returns a DescribeConfigsRequest with every field at its default.
@@ -31,7 +34,7 @@ type DescribeConfigsRequestDescribeConfigsResource struct {
 	// ConfigurationKeys: []string, versions 1-4, nullable in 1-4.
 	ConfigurationKeys []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeConfigsRequestDescribeConfigsResource returns a DescribeConfigsRequestDescribeConfigsResource with every field at its default.
@@ -137,8 +140,14 @@ func encodeDescribeConfigsRequestV1(w *wire.Writer, m *DescribeConfigsRequest) b
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IncludeSynonyms)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeSynonyms)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -180,9 +189,15 @@ func encodeDescribeConfigsRequestV3(w *wire.Writer, m *DescribeConfigsRequest) b
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = wire.PutBool(m.IncludeSynonyms)
-		p[1] = wire.PutBool(m.IncludeDocumentation)
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeSynonyms)
+			p[1] = wire.PutBool(m.IncludeDocumentation)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -212,7 +227,7 @@ func decodeDescribeConfigsRequestV4(r *wire.Reader, m *DescribeConfigsRequest) b
 		m.IncludeSynonyms = p[0] != 0
 		m.IncludeDocumentation = p[1] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeConfigsRequestV4(w *wire.Writer, m *DescribeConfigsRequest) bool {
 	if !w.CompactCount(len(m.Resources), false, false) {
@@ -224,9 +239,18 @@ func encodeDescribeConfigsRequestV4(w *wire.Writer, m *DescribeConfigsRequest) b
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = wire.PutBool(m.IncludeSynonyms)
-		p[1] = wire.PutBool(m.IncludeDocumentation)
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeSynonyms)
+			p[1] = wire.PutBool(m.IncludeDocumentation)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -258,11 +282,18 @@ func decodeDescribeConfigsRequestDescribeConfigsResourceV1(r *wire.Reader, m *De
 }
 func encodeDescribeConfigsRequestDescribeConfigsResourceV1(w *wire.Writer, m *DescribeConfigsRequestDescribeConfigsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(6 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ConfigurationKeys), m.ConfigurationKeys == nil, true) {
 		return w.In("ConfigurationKeys")
@@ -296,21 +327,31 @@ func decodeDescribeConfigsRequestDescribeConfigsResourceV4(r *wire.Reader, m *De
 			return r.In("ConfigurationKeys")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeConfigsRequestDescribeConfigsResourceV4(w *wire.Writer, m *DescribeConfigsRequestDescribeConfigsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(6 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ConfigurationKeys), m.ConfigurationKeys == nil, true) {
 		return w.In("ConfigurationKeys")
 	}
 	if !w.CompactStrings(m.ConfigurationKeys) {
 		return w.In("ConfigurationKeys")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type DescribeConfigsResponse struct {
 	// Results: []DescribeConfigsResult, versions 1-4.
 	Results []DescribeConfigsResponseDescribeConfigsResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeConfigsResponse returns a DescribeConfigsResponse with every field at its default.
@@ -36,7 +36,7 @@ type DescribeConfigsResponseDescribeConfigsResult struct {
 	// Configs: []DescribeConfigsResourceResult, versions 1-4.
 	Configs []DescribeConfigsResponseDescribeConfigsResourceResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeConfigsResponseDescribeConfigsResult returns a DescribeConfigsResponseDescribeConfigsResult with every field at its default.
@@ -68,7 +68,7 @@ type DescribeConfigsResponseDescribeConfigsResourceResult struct {
 	// Documentation: string, versions 3-4, nullable in 3-4, ignorable.
 	Documentation wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeConfigsResponseDescribeConfigsResourceResult returns a DescribeConfigsResponseDescribeConfigsResourceResult with every field at its default.
@@ -95,7 +95,7 @@ type DescribeConfigsResponseDescribeConfigsSynonym struct {
 	// Source: int8, versions 1-4.
 	Source int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeConfigsResponseDescribeConfigsSynonym returns a DescribeConfigsResponseDescribeConfigsSynonym with every field at its default.
@@ -193,8 +193,14 @@ func decodeDescribeConfigsResponseV1(r *wire.Reader, m *DescribeConfigsResponse)
 }
 func encodeDescribeConfigsResponseV1(w *wire.Writer, m *DescribeConfigsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Results), false, false) {
 		return w.In("Results")
@@ -235,8 +241,14 @@ func decodeDescribeConfigsResponseV3(r *wire.Reader, m *DescribeConfigsResponse)
 }
 func encodeDescribeConfigsResponseV3(w *wire.Writer, m *DescribeConfigsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Results), false, false) {
 		return w.In("Results")
@@ -273,12 +285,18 @@ func decodeDescribeConfigsResponseV4(r *wire.Reader, m *DescribeConfigsResponse)
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeConfigsResponseV4(w *wire.Writer, m *DescribeConfigsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -287,6 +305,9 @@ func encodeDescribeConfigsResponseV4(w *wire.Writer, m *DescribeConfigsResponse)
 		if !encodeDescribeConfigsResponseDescribeConfigsResultV4(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -333,18 +354,32 @@ func decodeDescribeConfigsResponseDescribeConfigsResultV1(r *wire.Reader, m *Des
 }
 func encodeDescribeConfigsResponseDescribeConfigsResultV1(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(13 + len(m.ErrorMessage.S) + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Configs), false, false) {
 		return w.In("Configs")
@@ -399,18 +434,32 @@ func decodeDescribeConfigsResponseDescribeConfigsResultV3(r *wire.Reader, m *Des
 }
 func encodeDescribeConfigsResponseDescribeConfigsResultV3(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(13 + len(m.ErrorMessage.S) + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Configs), false, false) {
 		return w.In("Configs")
@@ -461,22 +510,36 @@ func decodeDescribeConfigsResponseDescribeConfigsResultV4(r *wire.Reader, m *Des
 		}
 		m.Configs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeConfigsResponseDescribeConfigsResultV4(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(13 + len(m.ErrorMessage.S) + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Configs), false, false) {
 		return w.In("Configs")
@@ -485,6 +548,9 @@ func encodeDescribeConfigsResponseDescribeConfigsResultV4(w *wire.Writer, m *Des
 		if !encodeDescribeConfigsResponseDescribeConfigsResourceResultV4(w, &m.Configs[i]) {
 			return w.InIndex("Configs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -528,17 +594,29 @@ func decodeDescribeConfigsResponseDescribeConfigsResourceResultV1(r *wire.Reader
 	return true
 }
 func encodeDescribeConfigsResponseDescribeConfigsResourceResultV1(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsResourceResult) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
-	if !w.NullString(m.Value, true) {
-		return w.In("Value")
-	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.ReadOnly)
-		p[1] = byte(m.ConfigSource)
-		p[2] = wire.PutBool(m.IsSensitive)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(13 + len(m.Name) + len(m.Value.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Value.S))), m.Value.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.ReadOnly)
+			p[1] = byte(m.ConfigSource)
+			p[2] = wire.PutBool(m.IsSensitive)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Synonyms), false, false) {
 		return w.In("Synonyms")
@@ -597,17 +675,29 @@ func decodeDescribeConfigsResponseDescribeConfigsResourceResultV3(r *wire.Reader
 	return true
 }
 func encodeDescribeConfigsResponseDescribeConfigsResourceResultV3(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsResourceResult) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
-	if !w.NullString(m.Value, true) {
-		return w.In("Value")
-	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.ReadOnly)
-		p[1] = byte(m.ConfigSource)
-		p[2] = wire.PutBool(m.IsSensitive)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(13 + len(m.Name) + len(m.Value.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Value.S))), m.Value.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.ReadOnly)
+			p[1] = byte(m.ConfigSource)
+			p[2] = wire.PutBool(m.IsSensitive)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Synonyms), false, false) {
 		return w.In("Synonyms")
@@ -618,11 +708,22 @@ func encodeDescribeConfigsResponseDescribeConfigsResourceResultV3(w *wire.Writer
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ConfigType)
-	}
-	if !w.NullString(m.Documentation, true) {
-		return w.In("Documentation")
+		if len(m.Documentation.S) > wire.MaxString {
+			return w.TooLong("Documentation", len(m.Documentation.S))
+		}
+		b := w.Room(6 + len(m.Documentation.S))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ConfigType)
+		}
+		if !m.Documentation.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Documentation.S))), m.Documentation.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -670,20 +771,32 @@ func decodeDescribeConfigsResponseDescribeConfigsResourceResultV4(r *wire.Reader
 	if !r.CompactNullString(&m.Documentation) {
 		return r.In("Documentation")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeConfigsResponseDescribeConfigsResourceResultV4(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsResourceResult) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactNullString(m.Value, true) {
-		return w.In("Value")
-	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.ReadOnly)
-		p[1] = byte(m.ConfigSource)
-		p[2] = wire.PutBool(m.IsSensitive)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(13 + len(m.Name) + len(m.Value.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.ReadOnly)
+			p[1] = byte(m.ConfigSource)
+			p[2] = wire.PutBool(m.IsSensitive)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Synonyms), false, false) {
 		return w.In("Synonyms")
@@ -694,11 +807,25 @@ func encodeDescribeConfigsResponseDescribeConfigsResourceResultV4(w *wire.Writer
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ConfigType)
+		if len(m.Documentation.S) > wire.MaxString {
+			return w.TooLong("Documentation", len(m.Documentation.S))
+		}
+		b := w.Room(6 + len(m.Documentation.S))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ConfigType)
+		}
+		if !m.Documentation.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Documentation.S)+1)), m.Documentation.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Documentation, true) {
-		return w.In("Documentation")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -723,15 +850,27 @@ func decodeDescribeConfigsResponseDescribeConfigsSynonymV1(r *wire.Reader, m *De
 	return true
 }
 func encodeDescribeConfigsResponseDescribeConfigsSynonymV1(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsSynonym) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
-	if !w.NullString(m.Value, true) {
-		return w.In("Value")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.Source)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(11 + len(m.Name) + len(m.Value.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Value.S))), m.Value.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.Source)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -753,18 +892,33 @@ func decodeDescribeConfigsResponseDescribeConfigsSynonymV4(r *wire.Reader, m *De
 		p := (*[1]byte)(b)
 		m.Source = int8(p[0])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeConfigsResponseDescribeConfigsSynonymV4(w *wire.Writer, m *DescribeConfigsResponseDescribeConfigsSynonym) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactNullString(m.Value, true) {
-		return w.In("Value")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.Source)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(11 + len(m.Name) + len(m.Value.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		if !m.Value.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.Source)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

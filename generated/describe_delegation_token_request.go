@@ -2,14 +2,17 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // DescribeDelegationTokenRequest is Kafka's message of that name, versions 1-3.
 type DescribeDelegationTokenRequest struct {
 	// Owners: []DescribeDelegationTokenOwner, versions 1-3, nullable in 1-3.
 	Owners []DescribeDelegationTokenRequestDescribeDelegationTokenOwner
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeDelegationTokenRequest returns a DescribeDelegationTokenRequest with every field at its default.
@@ -26,7 +29,7 @@ type DescribeDelegationTokenRequestDescribeDelegationTokenOwner struct {
 	// PrincipalName: string, versions 1-3.
 	PrincipalName string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeDelegationTokenRequestDescribeDelegationTokenOwner returns a DescribeDelegationTokenRequestDescribeDelegationTokenOwner with every field at its default.
@@ -142,7 +145,7 @@ func decodeDescribeDelegationTokenRequestV2(r *wire.Reader, m *DescribeDelegatio
 			m.Owners = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeDelegationTokenRequestV2(w *wire.Writer, m *DescribeDelegationTokenRequest) bool {
 	if !w.CompactCount(len(m.Owners), m.Owners == nil, true) {
@@ -152,6 +155,9 @@ func encodeDescribeDelegationTokenRequestV2(w *wire.Writer, m *DescribeDelegatio
 		if !encodeDescribeDelegationTokenRequestDescribeDelegationTokenOwnerV2(w, &m.Owners[i]) {
 			return w.InIndex("Owners", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -168,11 +174,17 @@ func decodeDescribeDelegationTokenRequestDescribeDelegationTokenOwnerV1(r *wire.
 	return true
 }
 func encodeDescribeDelegationTokenRequestDescribeDelegationTokenOwnerV1(w *wire.Writer, m *DescribeDelegationTokenRequestDescribeDelegationTokenOwner) bool {
-	if !w.String(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.String(m.PrincipalName) {
-		return w.In("PrincipalName")
+	{
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalType))), m.PrincipalType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalName))), m.PrincipalName...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -186,14 +198,23 @@ func decodeDescribeDelegationTokenRequestDescribeDelegationTokenOwnerV2(r *wire.
 	if !r.CompactString(&m.PrincipalName) {
 		return r.In("PrincipalName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeDelegationTokenRequestDescribeDelegationTokenOwnerV2(w *wire.Writer, m *DescribeDelegationTokenRequestDescribeDelegationTokenOwner) bool {
-	if !w.CompactString(m.PrincipalType) {
-		return w.In("PrincipalType")
+	{
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.PrincipalName) {
-		return w.In("PrincipalName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

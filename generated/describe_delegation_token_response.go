@@ -16,7 +16,7 @@ type DescribeDelegationTokenResponse struct {
 	// ThrottleTimeMs: int32, versions 1-3.
 	ThrottleTimeMs int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeDelegationTokenResponse returns a DescribeDelegationTokenResponse with every field at its default.
@@ -48,7 +48,7 @@ type DescribeDelegationTokenResponseDescribedDelegationToken struct {
 	// Renewers: []DescribedDelegationTokenRenewer, versions 1-3.
 	Renewers []DescribeDelegationTokenResponseDescribedDelegationTokenRenewer
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeDelegationTokenResponseDescribedDelegationToken returns a DescribeDelegationTokenResponseDescribedDelegationToken with every field at its default.
@@ -64,7 +64,7 @@ type DescribeDelegationTokenResponseDescribedDelegationTokenRenewer struct {
 	// PrincipalName: string, versions 1-3.
 	PrincipalName string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeDelegationTokenResponseDescribedDelegationTokenRenewer returns a DescribeDelegationTokenResponseDescribedDelegationTokenRenewer with every field at its default.
@@ -166,8 +166,14 @@ func decodeDescribeDelegationTokenResponseV1(r *wire.Reader, m *DescribeDelegati
 }
 func encodeDescribeDelegationTokenResponseV1(w *wire.Writer, m *DescribeDelegationTokenResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Tokens), false, false) {
 		return w.In("Tokens")
@@ -178,8 +184,14 @@ func encodeDescribeDelegationTokenResponseV1(w *wire.Writer, m *DescribeDelegati
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -216,12 +228,18 @@ func decodeDescribeDelegationTokenResponseV2(r *wire.Reader, m *DescribeDelegati
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeDelegationTokenResponseV2(w *wire.Writer, m *DescribeDelegationTokenResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Tokens), false, false) {
 		return w.In("Tokens")
@@ -232,8 +250,17 @@ func encodeDescribeDelegationTokenResponseV2(w *wire.Writer, m *DescribeDelegati
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -270,12 +297,18 @@ func decodeDescribeDelegationTokenResponseV3(r *wire.Reader, m *DescribeDelegati
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeDelegationTokenResponseV3(w *wire.Writer, m *DescribeDelegationTokenResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Tokens), false, false) {
 		return w.In("Tokens")
@@ -286,8 +319,17 @@ func encodeDescribeDelegationTokenResponseV3(w *wire.Writer, m *DescribeDelegati
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -339,23 +381,30 @@ func encodeDescribeDelegationTokenResponseDescribedDelegationTokenV1(w *wire.Wri
 	if m.TokenRequesterPrincipalName != "" {
 		return w.Absent("TokenRequesterPrincipalName")
 	}
-	if !w.String(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.String(m.PrincipalName) {
-		return w.In("PrincipalName")
-	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestamp))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestamp))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestamp))
-	}
-	if !w.String(m.TokenId) {
-		return w.In("TokenId")
-	}
-	if !w.Bytes32(m.Hmac, false) {
-		return w.In("Hmac")
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		if len(m.TokenId) > wire.MaxString {
+			return w.TooLong("TokenId", len(m.TokenId))
+		}
+		b := w.Room(44 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenId) + len(m.Hmac))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalType))), m.PrincipalType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalName))), m.PrincipalName...)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestamp))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestamp))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestamp))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TokenId))), m.TokenId...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Hmac))), m.Hmac...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Renewers), false, false) {
 		return w.In("Renewers")
@@ -406,7 +455,7 @@ func decodeDescribeDelegationTokenResponseDescribedDelegationTokenV2(r *wire.Rea
 		}
 		m.Renewers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeDelegationTokenResponseDescribedDelegationTokenV2(w *wire.Writer, m *DescribeDelegationTokenResponseDescribedDelegationToken) bool {
 	if m.TokenRequesterPrincipalType != "" {
@@ -415,23 +464,30 @@ func encodeDescribeDelegationTokenResponseDescribedDelegationTokenV2(w *wire.Wri
 	if m.TokenRequesterPrincipalName != "" {
 		return w.Absent("TokenRequesterPrincipalName")
 	}
-	if !w.CompactString(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.CompactString(m.PrincipalName) {
-		return w.In("PrincipalName")
-	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestamp))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestamp))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestamp))
-	}
-	if !w.CompactString(m.TokenId) {
-		return w.In("TokenId")
-	}
-	if !w.CompactBytes(m.Hmac, false) {
-		return w.In("Hmac")
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		if len(m.TokenId) > wire.MaxString {
+			return w.TooLong("TokenId", len(m.TokenId))
+		}
+		b := w.Room(44 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenId) + len(m.Hmac))
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestamp))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestamp))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestamp))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenId)+1)), m.TokenId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Hmac)+1)), m.Hmac...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Renewers), false, false) {
 		return w.In("Renewers")
@@ -440,6 +496,9 @@ func encodeDescribeDelegationTokenResponseDescribedDelegationTokenV2(w *wire.Wri
 		if !encodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV2(w, &m.Renewers[i]) {
 			return w.InIndex("Renewers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -488,32 +547,41 @@ func decodeDescribeDelegationTokenResponseDescribedDelegationTokenV3(r *wire.Rea
 		}
 		m.Renewers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeDelegationTokenResponseDescribedDelegationTokenV3(w *wire.Writer, m *DescribeDelegationTokenResponseDescribedDelegationToken) bool {
-	if !w.CompactString(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.CompactString(m.PrincipalName) {
-		return w.In("PrincipalName")
-	}
-	if !w.CompactString(m.TokenRequesterPrincipalType) {
-		return w.In("TokenRequesterPrincipalType")
-	}
-	if !w.CompactString(m.TokenRequesterPrincipalName) {
-		return w.In("TokenRequesterPrincipalName")
-	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestamp))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestamp))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestamp))
-	}
-	if !w.CompactString(m.TokenId) {
-		return w.In("TokenId")
-	}
-	if !w.CompactBytes(m.Hmac, false) {
-		return w.In("Hmac")
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		if len(m.TokenRequesterPrincipalType) > wire.MaxString {
+			return w.TooLong("TokenRequesterPrincipalType", len(m.TokenRequesterPrincipalType))
+		}
+		if len(m.TokenRequesterPrincipalName) > wire.MaxString {
+			return w.TooLong("TokenRequesterPrincipalName", len(m.TokenRequesterPrincipalName))
+		}
+		if len(m.TokenId) > wire.MaxString {
+			return w.TooLong("TokenId", len(m.TokenId))
+		}
+		b := w.Room(54 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenRequesterPrincipalType) + len(m.TokenRequesterPrincipalName) + len(m.TokenId) + len(m.Hmac))
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenRequesterPrincipalType)+1)), m.TokenRequesterPrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenRequesterPrincipalName)+1)), m.TokenRequesterPrincipalName...)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.IssueTimestamp))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpiryTimestamp))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.MaxTimestamp))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TokenId)+1)), m.TokenId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Hmac)+1)), m.Hmac...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Renewers), false, false) {
 		return w.In("Renewers")
@@ -522,6 +590,9 @@ func encodeDescribeDelegationTokenResponseDescribedDelegationTokenV3(w *wire.Wri
 		if !encodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV2(w, &m.Renewers[i]) {
 			return w.InIndex("Renewers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -538,11 +609,17 @@ func decodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV1(r *w
 	return true
 }
 func encodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV1(w *wire.Writer, m *DescribeDelegationTokenResponseDescribedDelegationTokenRenewer) bool {
-	if !w.String(m.PrincipalType) {
-		return w.In("PrincipalType")
-	}
-	if !w.String(m.PrincipalName) {
-		return w.In("PrincipalName")
+	{
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalType))), m.PrincipalType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.PrincipalName))), m.PrincipalName...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -556,14 +633,23 @@ func decodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV2(r *w
 	if !r.CompactString(&m.PrincipalName) {
 		return r.In("PrincipalName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV2(w *wire.Writer, m *DescribeDelegationTokenResponseDescribedDelegationTokenRenewer) bool {
-	if !w.CompactString(m.PrincipalType) {
-		return w.In("PrincipalType")
+	{
+		if len(m.PrincipalType) > wire.MaxString {
+			return w.TooLong("PrincipalType", len(m.PrincipalType))
+		}
+		if len(m.PrincipalName) > wire.MaxString {
+			return w.TooLong("PrincipalName", len(m.PrincipalName))
+		}
+		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.PrincipalName) {
-		return w.In("PrincipalName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -11,7 +11,7 @@ type DescribeGroupsRequest struct {
 	// IncludeAuthorizedOperations: bool, versions 3-6.
 	IncludeAuthorizedOperations bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeGroupsRequest returns a DescribeGroupsRequest with every field at its default.
@@ -134,8 +134,14 @@ func encodeDescribeGroupsRequestV3(w *wire.Writer, m *DescribeGroupsRequest) boo
 		return w.In("Groups")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -160,7 +166,7 @@ func decodeDescribeGroupsRequestV5(r *wire.Reader, m *DescribeGroupsRequest) boo
 		p := (*[1]byte)(b)
 		m.IncludeAuthorizedOperations = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeGroupsRequestV5(w *wire.Writer, m *DescribeGroupsRequest) bool {
 	if !w.CompactCount(len(m.Groups), false, false) {
@@ -170,8 +176,17 @@ func encodeDescribeGroupsRequestV5(w *wire.Writer, m *DescribeGroupsRequest) boo
 		return w.In("Groups")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

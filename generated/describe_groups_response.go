@@ -14,7 +14,7 @@ type DescribeGroupsResponse struct {
 	// Groups: []DescribedGroup, versions 0-6.
 	Groups []DescribeGroupsResponseDescribedGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeGroupsResponse returns a DescribeGroupsResponse with every field at its default.
@@ -42,7 +42,7 @@ type DescribeGroupsResponseDescribedGroup struct {
 	// AuthorizedOperations: int32, versions 3-6, default -2147483648.
 	AuthorizedOperations int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeGroupsResponseDescribedGroup returns a DescribeGroupsResponseDescribedGroup with every field at its default.
@@ -67,7 +67,7 @@ type DescribeGroupsResponseDescribedGroupMember struct {
 	// MemberAssignment: bytes, versions 0-6.
 	MemberAssignment []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeGroupsResponseDescribedGroupMember returns a DescribeGroupsResponseDescribedGroupMember with every field at its default.
@@ -203,8 +203,14 @@ func decodeDescribeGroupsResponseV1(r *wire.Reader, m *DescribeGroupsResponse) b
 }
 func encodeDescribeGroupsResponseV1(w *wire.Writer, m *DescribeGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -245,8 +251,14 @@ func decodeDescribeGroupsResponseV3(r *wire.Reader, m *DescribeGroupsResponse) b
 }
 func encodeDescribeGroupsResponseV3(w *wire.Writer, m *DescribeGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -287,8 +299,14 @@ func decodeDescribeGroupsResponseV4(r *wire.Reader, m *DescribeGroupsResponse) b
 }
 func encodeDescribeGroupsResponseV4(w *wire.Writer, m *DescribeGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -325,12 +343,18 @@ func decodeDescribeGroupsResponseV5(r *wire.Reader, m *DescribeGroupsResponse) b
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeGroupsResponseV5(w *wire.Writer, m *DescribeGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -339,6 +363,9 @@ func encodeDescribeGroupsResponseV5(w *wire.Writer, m *DescribeGroupsResponse) b
 		if !encodeDescribeGroupsResponseDescribedGroupV5(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -367,12 +394,18 @@ func decodeDescribeGroupsResponseV6(r *wire.Reader, m *DescribeGroupsResponse) b
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeGroupsResponseV6(w *wire.Writer, m *DescribeGroupsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -381,6 +414,9 @@ func encodeDescribeGroupsResponseV6(w *wire.Writer, m *DescribeGroupsResponse) b
 		if !encodeDescribeGroupsResponseDescribedGroupV6(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -432,20 +468,30 @@ func encodeDescribeGroupsResponseDescribedGroupV0(w *wire.Writer, m *DescribeGro
 		return w.Absent("AuthorizedOperations")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.String(m.GroupState) {
-		return w.In("GroupState")
-	}
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
-	if !w.String(m.ProtocolData) {
-		return w.In("ProtocolData")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.ProtocolData) > wire.MaxString {
+			return w.TooLong("ProtocolData", len(m.ProtocolData))
+		}
+		b := w.Room(22 + len(m.GroupId) + len(m.GroupState) + len(m.ProtocolType) + len(m.ProtocolData))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupState))), m.GroupState...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolData))), m.ProtocolData...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -509,20 +555,30 @@ func encodeDescribeGroupsResponseDescribedGroupV3(w *wire.Writer, m *DescribeGro
 		return w.Absent("ErrorMessage")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.String(m.GroupState) {
-		return w.In("GroupState")
-	}
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
-	if !w.String(m.ProtocolData) {
-		return w.In("ProtocolData")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.ProtocolData) > wire.MaxString {
+			return w.TooLong("ProtocolData", len(m.ProtocolData))
+		}
+		b := w.Room(22 + len(m.GroupId) + len(m.GroupState) + len(m.ProtocolType) + len(m.ProtocolData))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupState))), m.GroupState...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolData))), m.ProtocolData...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -533,8 +589,14 @@ func encodeDescribeGroupsResponseDescribedGroupV3(w *wire.Writer, m *DescribeGro
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -590,20 +652,30 @@ func encodeDescribeGroupsResponseDescribedGroupV4(w *wire.Writer, m *DescribeGro
 		return w.Absent("ErrorMessage")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.String(m.GroupState) {
-		return w.In("GroupState")
-	}
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
-	if !w.String(m.ProtocolData) {
-		return w.In("ProtocolData")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.ProtocolData) > wire.MaxString {
+			return w.TooLong("ProtocolData", len(m.ProtocolData))
+		}
+		b := w.Room(22 + len(m.GroupId) + len(m.GroupState) + len(m.ProtocolType) + len(m.ProtocolData))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupState))), m.GroupState...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolData))), m.ProtocolData...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -614,8 +686,14 @@ func encodeDescribeGroupsResponseDescribedGroupV4(w *wire.Writer, m *DescribeGro
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -664,27 +742,37 @@ func decodeDescribeGroupsResponseDescribedGroupV5(r *wire.Reader, m *DescribeGro
 		p := (*[4]byte)(b)
 		m.AuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeGroupsResponseDescribedGroupV5(w *wire.Writer, m *DescribeGroupsResponseDescribedGroup) bool {
 	if m.ErrorMessage.Valid {
 		return w.Absent("ErrorMessage")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactString(m.ProtocolData) {
-		return w.In("ProtocolData")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.ProtocolData) > wire.MaxString {
+			return w.TooLong("ProtocolData", len(m.ProtocolData))
+		}
+		b := w.Room(22 + len(m.GroupId) + len(m.GroupState) + len(m.ProtocolType) + len(m.ProtocolData))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolData)+1)), m.ProtocolData...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -695,8 +783,17 @@ func encodeDescribeGroupsResponseDescribedGroupV5(w *wire.Writer, m *DescribeGro
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -748,27 +845,42 @@ func decodeDescribeGroupsResponseDescribedGroupV6(r *wire.Reader, m *DescribeGro
 		p := (*[4]byte)(b)
 		m.AuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeGroupsResponseDescribedGroupV6(w *wire.Writer, m *DescribeGroupsResponseDescribedGroup) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactString(m.ProtocolData) {
-		return w.In("ProtocolData")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.ProtocolData) > wire.MaxString {
+			return w.TooLong("ProtocolData", len(m.ProtocolData))
+		}
+		b := w.Room(27 + len(m.ErrorMessage.S) + len(m.GroupId) + len(m.GroupState) + len(m.ProtocolType) + len(m.ProtocolData))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolData)+1)), m.ProtocolData...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -779,8 +891,17 @@ func encodeDescribeGroupsResponseDescribedGroupV6(w *wire.Writer, m *DescribeGro
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -806,20 +927,23 @@ func decodeDescribeGroupsResponseDescribedGroupMemberV0(r *wire.Reader, m *Descr
 	return true
 }
 func encodeDescribeGroupsResponseDescribedGroupMemberV0(w *wire.Writer, m *DescribeGroupsResponseDescribedGroupMember) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.String(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.String(m.ClientHost) {
-		return w.In("ClientHost")
-	}
-	if !w.Bytes32(m.MemberMetadata, false) {
-		return w.In("MemberMetadata")
-	}
-	if !w.Bytes32(m.MemberAssignment, false) {
-		return w.In("MemberAssignment")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(25 + len(m.MemberId) + len(m.ClientId) + len(m.ClientHost) + len(m.MemberMetadata) + len(m.MemberAssignment))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId))), m.ClientId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientHost))), m.ClientHost...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.MemberMetadata))), m.MemberMetadata...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.MemberAssignment))), m.MemberAssignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -848,23 +972,31 @@ func decodeDescribeGroupsResponseDescribedGroupMemberV4(r *wire.Reader, m *Descr
 	return true
 }
 func encodeDescribeGroupsResponseDescribedGroupMemberV4(w *wire.Writer, m *DescribeGroupsResponseDescribedGroupMember) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.String(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.String(m.ClientHost) {
-		return w.In("ClientHost")
-	}
-	if !w.Bytes32(m.MemberMetadata, false) {
-		return w.In("MemberMetadata")
-	}
-	if !w.Bytes32(m.MemberAssignment, false) {
-		return w.In("MemberAssignment")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(30 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.MemberMetadata) + len(m.MemberAssignment))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId))), m.ClientId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientHost))), m.ClientHost...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.MemberMetadata))), m.MemberMetadata...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.MemberAssignment))), m.MemberAssignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -890,26 +1022,37 @@ func decodeDescribeGroupsResponseDescribedGroupMemberV5(r *wire.Reader, m *Descr
 	if !r.CompactBytes(&m.MemberAssignment, false) {
 		return r.In("MemberAssignment")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeGroupsResponseDescribedGroupMemberV5(w *wire.Writer, m *DescribeGroupsResponseDescribedGroupMember) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(30 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.MemberMetadata) + len(m.MemberAssignment))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberMetadata)+1)), m.MemberMetadata...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberAssignment)+1)), m.MemberAssignment...)
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
-	}
-	if !w.CompactBytes(m.MemberMetadata, false) {
-		return w.In("MemberMetadata")
-	}
-	if !w.CompactBytes(m.MemberAssignment, false) {
-		return w.In("MemberAssignment")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

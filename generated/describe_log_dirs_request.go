@@ -2,14 +2,17 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // DescribeLogDirsRequest is Kafka's message of that name, versions 1-5.
 type DescribeLogDirsRequest struct {
 	// Topics: []DescribableLogDirTopic, versions 1-5, nullable in 1-5.
 	Topics []DescribeLogDirsRequestDescribableLogDirTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeLogDirsRequest returns a DescribeLogDirsRequest with every field at its default.
@@ -26,7 +29,7 @@ type DescribeLogDirsRequestDescribableLogDirTopic struct {
 	// Partitions: []int32, versions 1-5.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeLogDirsRequestDescribableLogDirTopic returns a DescribeLogDirsRequestDescribableLogDirTopic with every field at its default.
@@ -142,7 +145,7 @@ func decodeDescribeLogDirsRequestV2(r *wire.Reader, m *DescribeLogDirsRequest) b
 			m.Topics = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsRequestV2(w *wire.Writer, m *DescribeLogDirsRequest) bool {
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
@@ -152,6 +155,9 @@ func encodeDescribeLogDirsRequestV2(w *wire.Writer, m *DescribeLogDirsRequest) b
 		if !encodeDescribeLogDirsRequestDescribableLogDirTopicV2(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -172,8 +178,13 @@ func decodeDescribeLogDirsRequestDescribableLogDirTopicV1(r *wire.Reader, m *Des
 	return true
 }
 func encodeDescribeLogDirsRequestDescribableLogDirTopicV1(w *wire.Writer, m *DescribeLogDirsRequestDescribableLogDirTopic) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -188,23 +199,26 @@ func decodeDescribeLogDirsRequestDescribableLogDirTopicV2(r *wire.Reader, m *Des
 	if !r.CompactString(&m.Topic) {
 		return r.In("Topic")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsRequestDescribableLogDirTopicV2(w *wire.Writer, m *DescribeLogDirsRequestDescribableLogDirTopic) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -16,7 +16,7 @@ type DescribeLogDirsResponse struct {
 	// Results: []DescribeLogDirsResult, versions 1-5.
 	Results []DescribeLogDirsResponseDescribeLogDirsResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeLogDirsResponse returns a DescribeLogDirsResponse with every field at its default.
@@ -40,7 +40,7 @@ type DescribeLogDirsResponseDescribeLogDirsResult struct {
 	// IsCordoned: bool, versions 5, ignorable.
 	IsCordoned bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeLogDirsResponseDescribeLogDirsResult returns a DescribeLogDirsResponseDescribeLogDirsResult with every field at its default.
@@ -58,7 +58,7 @@ type DescribeLogDirsResponseDescribeLogDirsTopic struct {
 	// Partitions: []DescribeLogDirsPartition, versions 1-5.
 	Partitions []DescribeLogDirsResponseDescribeLogDirsPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeLogDirsResponseDescribeLogDirsTopic returns a DescribeLogDirsResponseDescribeLogDirsTopic with every field at its default.
@@ -78,7 +78,7 @@ type DescribeLogDirsResponseDescribeLogDirsPartition struct {
 	// IsFutureKey: bool, versions 1-5.
 	IsFutureKey bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeLogDirsResponseDescribeLogDirsPartition returns a DescribeLogDirsResponseDescribeLogDirsPartition with every field at its default.
@@ -180,8 +180,14 @@ func decodeDescribeLogDirsResponseV1(r *wire.Reader, m *DescribeLogDirsResponse)
 }
 func encodeDescribeLogDirsResponseV1(w *wire.Writer, m *DescribeLogDirsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Results), false, false) {
 		return w.In("Results")
@@ -218,12 +224,18 @@ func decodeDescribeLogDirsResponseV2(r *wire.Reader, m *DescribeLogDirsResponse)
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseV2(w *wire.Writer, m *DescribeLogDirsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -232,6 +244,9 @@ func encodeDescribeLogDirsResponseV2(w *wire.Writer, m *DescribeLogDirsResponse)
 		if !encodeDescribeLogDirsResponseDescribeLogDirsResultV2(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -261,13 +276,19 @@ func decodeDescribeLogDirsResponseV3(r *wire.Reader, m *DescribeLogDirsResponse)
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseV3(w *wire.Writer, m *DescribeLogDirsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -276,6 +297,9 @@ func encodeDescribeLogDirsResponseV3(w *wire.Writer, m *DescribeLogDirsResponse)
 		if !encodeDescribeLogDirsResponseDescribeLogDirsResultV2(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -305,13 +329,19 @@ func decodeDescribeLogDirsResponseV4(r *wire.Reader, m *DescribeLogDirsResponse)
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseV4(w *wire.Writer, m *DescribeLogDirsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -320,6 +350,9 @@ func encodeDescribeLogDirsResponseV4(w *wire.Writer, m *DescribeLogDirsResponse)
 		if !encodeDescribeLogDirsResponseDescribeLogDirsResultV4(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -349,13 +382,19 @@ func decodeDescribeLogDirsResponseV5(r *wire.Reader, m *DescribeLogDirsResponse)
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseV5(w *wire.Writer, m *DescribeLogDirsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -364,6 +403,9 @@ func encodeDescribeLogDirsResponseV5(w *wire.Writer, m *DescribeLogDirsResponse)
 		if !encodeDescribeLogDirsResponseDescribeLogDirsResultV5(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -401,11 +443,18 @@ func decodeDescribeLogDirsResponseDescribeLogDirsResultV1(r *wire.Reader, m *Des
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsResultV1(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.String(m.LogDir) {
-		return w.In("LogDir")
+		if len(m.LogDir) > wire.MaxString {
+			return w.TooLong("LogDir", len(m.LogDir))
+		}
+		b := w.Room(7 + len(m.LogDir))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.LogDir))), m.LogDir...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -447,15 +496,22 @@ func decodeDescribeLogDirsResponseDescribeLogDirsResultV2(r *wire.Reader, m *Des
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsResultV2(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactString(m.LogDir) {
-		return w.In("LogDir")
+		if len(m.LogDir) > wire.MaxString {
+			return w.TooLong("LogDir", len(m.LogDir))
+		}
+		b := w.Room(7 + len(m.LogDir))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.LogDir)+1)), m.LogDir...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -464,6 +520,9 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV2(w *wire.Writer, m *Des
 		if !encodeDescribeLogDirsResponseDescribeLogDirsTopicV2(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -504,15 +563,22 @@ func decodeDescribeLogDirsResponseDescribeLogDirsResultV4(r *wire.Reader, m *Des
 		m.TotalBytes = int64(binary.BigEndian.Uint64(p[0:8]))
 		m.UsableBytes = int64(binary.BigEndian.Uint64(p[8:16]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsResultV4(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactString(m.LogDir) {
-		return w.In("LogDir")
+		if len(m.LogDir) > wire.MaxString {
+			return w.TooLong("LogDir", len(m.LogDir))
+		}
+		b := w.Room(7 + len(m.LogDir))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.LogDir)+1)), m.LogDir...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -523,9 +589,18 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV4(w *wire.Writer, m *Des
 		}
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.TotalBytes))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.UsableBytes))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.TotalBytes))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.UsableBytes))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -567,15 +642,22 @@ func decodeDescribeLogDirsResponseDescribeLogDirsResultV5(r *wire.Reader, m *Des
 		m.UsableBytes = int64(binary.BigEndian.Uint64(p[8:16]))
 		m.IsCordoned = p[16] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsResultV5(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsResult) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactString(m.LogDir) {
-		return w.In("LogDir")
+		if len(m.LogDir) > wire.MaxString {
+			return w.TooLong("LogDir", len(m.LogDir))
+		}
+		b := w.Room(7 + len(m.LogDir))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.LogDir)+1)), m.LogDir...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -586,10 +668,19 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV5(w *wire.Writer, m *Des
 		}
 	}
 	{
-		p := (*[17]byte)(w.Extend(17))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.TotalBytes))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.UsableBytes))
-		p[16] = wire.PutBool(m.IsCordoned)
+		b := w.Room(17)
+		{
+			n := len(b)
+			b = b[:n+17]
+			p := (*[17]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.TotalBytes))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.UsableBytes))
+			p[16] = wire.PutBool(m.IsCordoned)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -616,8 +707,13 @@ func decodeDescribeLogDirsResponseDescribeLogDirsTopicV1(r *wire.Reader, m *Desc
 	return true
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsTopicV1(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -649,11 +745,16 @@ func decodeDescribeLogDirsResponseDescribeLogDirsTopicV2(r *wire.Reader, m *Desc
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsTopicV2(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -662,6 +763,9 @@ func encodeDescribeLogDirsResponseDescribeLogDirsTopicV2(w *wire.Writer, m *Desc
 		if !encodeDescribeLogDirsResponseDescribeLogDirsPartitionV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -684,11 +788,17 @@ func decodeDescribeLogDirsResponseDescribeLogDirsPartitionV1(r *wire.Reader, m *
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsPartitionV1(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsPartition) bool {
 	{
-		p := (*[21]byte)(w.Extend(21))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.PartitionSize))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.OffsetLag))
-		p[20] = wire.PutBool(m.IsFutureKey)
+		b := w.Room(21)
+		{
+			n := len(b)
+			b = b[:n+21]
+			p := (*[21]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.PartitionSize))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.OffsetLag))
+			p[20] = wire.PutBool(m.IsFutureKey)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -707,15 +817,24 @@ func decodeDescribeLogDirsResponseDescribeLogDirsPartitionV2(r *wire.Reader, m *
 		m.OffsetLag = int64(binary.BigEndian.Uint64(p[12:20]))
 		m.IsFutureKey = p[20] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsPartitionV2(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsPartition) bool {
 	{
-		p := (*[21]byte)(w.Extend(21))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.PartitionSize))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.OffsetLag))
-		p[20] = wire.PutBool(m.IsFutureKey)
+		b := w.Room(21)
+		{
+			n := len(b)
+			b = b[:n+21]
+			p := (*[21]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.PartitionSize))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.OffsetLag))
+			p[20] = wire.PutBool(m.IsFutureKey)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -9,7 +9,7 @@ type DescribeProducersRequest struct {
 	// Topics: []TopicRequest, versions 0.
 	Topics []DescribeProducersRequestTopicRequest
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeProducersRequest returns a DescribeProducersRequest with every field at its default.
@@ -25,7 +25,7 @@ type DescribeProducersRequestTopicRequest struct {
 	// PartitionIndexes: []int32, versions 0.
 	PartitionIndexes []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeProducersRequestTopicRequest returns a DescribeProducersRequestTopicRequest with every field at its default.
@@ -99,7 +99,7 @@ func decodeDescribeProducersRequestV0(r *wire.Reader, m *DescribeProducersReques
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeProducersRequestV0(w *wire.Writer, m *DescribeProducersRequest) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -110,6 +110,9 @@ func encodeDescribeProducersRequestV0(w *wire.Writer, m *DescribeProducersReques
 			return w.InIndex("Topics", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -119,23 +122,26 @@ func decodeDescribeProducersRequestTopicRequestV0(r *wire.Reader, m *DescribePro
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("PartitionIndexes")
-		}
-		m.PartitionIndexes = r.Int32s(n)
+	if !r.CompactInt32s(&m.PartitionIndexes, false) {
+		return r.In("PartitionIndexes")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeProducersRequestTopicRequestV0(w *wire.Writer, m *DescribeProducersRequestTopicRequest) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.PartitionIndexes), false, false) {
+	if !w.CompactInt32s(m.PartitionIndexes, false, false) {
 		return w.In("PartitionIndexes")
 	}
-	w.Int32s(m.PartitionIndexes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

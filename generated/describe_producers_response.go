@@ -14,7 +14,7 @@ type DescribeProducersResponse struct {
 	// Topics: []TopicResponse, versions 0.
 	Topics []DescribeProducersResponseTopicResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeProducersResponse returns a DescribeProducersResponse with every field at its default.
@@ -30,7 +30,7 @@ type DescribeProducersResponseTopicResponse struct {
 	// Partitions: []PartitionResponse, versions 0.
 	Partitions []DescribeProducersResponsePartitionResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeProducersResponseTopicResponse returns a DescribeProducersResponseTopicResponse with every field at its default.
@@ -50,7 +50,7 @@ type DescribeProducersResponsePartitionResponse struct {
 	// ActiveProducers: []ProducerState, versions 0.
 	ActiveProducers []DescribeProducersResponseProducerState
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeProducersResponsePartitionResponse returns a DescribeProducersResponsePartitionResponse with every field at its default.
@@ -74,7 +74,7 @@ type DescribeProducersResponseProducerState struct {
 	// CurrentTxnStartOffset: int64, versions 0, default -1.
 	CurrentTxnStartOffset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeProducersResponseProducerState returns a DescribeProducersResponseProducerState with every field at its default.
@@ -159,12 +159,18 @@ func decodeDescribeProducersResponseV0(r *wire.Reader, m *DescribeProducersRespo
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeProducersResponseV0(w *wire.Writer, m *DescribeProducersResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -173,6 +179,9 @@ func encodeDescribeProducersResponseV0(w *wire.Writer, m *DescribeProducersRespo
 		if !encodeDescribeProducersResponseTopicResponseV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -196,11 +205,16 @@ func decodeDescribeProducersResponseTopicResponseV0(r *wire.Reader, m *DescribeP
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeProducersResponseTopicResponseV0(w *wire.Writer, m *DescribeProducersResponseTopicResponse) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -209,6 +223,9 @@ func encodeDescribeProducersResponseTopicResponseV0(w *wire.Writer, m *DescribeP
 		if !encodeDescribeProducersResponsePartitionResponseV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -241,16 +258,27 @@ func decodeDescribeProducersResponsePartitionResponseV0(r *wire.Reader, m *Descr
 		}
 		m.ActiveProducers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeProducersResponsePartitionResponseV0(w *wire.Writer, m *DescribeProducersResponsePartitionResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ActiveProducers), false, false) {
 		return w.In("ActiveProducers")
@@ -259,6 +287,9 @@ func encodeDescribeProducersResponsePartitionResponseV0(w *wire.Writer, m *Descr
 		if !encodeDescribeProducersResponseProducerStateV0(w, &m.ActiveProducers[i]) {
 			return w.InIndex("ActiveProducers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -279,17 +310,26 @@ func decodeDescribeProducersResponseProducerStateV0(r *wire.Reader, m *DescribeP
 		m.CoordinatorEpoch = int32(binary.BigEndian.Uint32(p[24:28]))
 		m.CurrentTxnStartOffset = int64(binary.BigEndian.Uint64(p[28:36]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeProducersResponseProducerStateV0(w *wire.Writer, m *DescribeProducersResponseProducerState) bool {
 	{
-		p := (*[36]byte)(w.Extend(36))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.ProducerEpoch))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.LastSequence))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.LastTimestamp))
-		binary.BigEndian.PutUint32(p[24:28], uint32(m.CoordinatorEpoch))
-		binary.BigEndian.PutUint64(p[28:36], uint64(m.CurrentTxnStartOffset))
+		b := w.Room(36)
+		{
+			n := len(b)
+			b = b[:n+36]
+			p := (*[36]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.ProducerEpoch))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.LastSequence))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.LastTimestamp))
+			binary.BigEndian.PutUint32(p[24:28], uint32(m.CoordinatorEpoch))
+			binary.BigEndian.PutUint64(p[28:36], uint64(m.CurrentTxnStartOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

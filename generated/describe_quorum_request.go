@@ -12,7 +12,7 @@ type DescribeQuorumRequest struct {
 	// Topics: []TopicData, versions 0-2.
 	Topics []DescribeQuorumRequestTopicData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumRequest returns a DescribeQuorumRequest with every field at its default.
@@ -28,7 +28,7 @@ type DescribeQuorumRequestTopicData struct {
 	// Partitions: []PartitionData, versions 0-2.
 	Partitions []DescribeQuorumRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumRequestTopicData returns a DescribeQuorumRequestTopicData with every field at its default.
@@ -42,7 +42,7 @@ type DescribeQuorumRequestPartitionData struct {
 	// PartitionIndex: int32, versions 0-2.
 	PartitionIndex int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumRequestPartitionData returns a DescribeQuorumRequestPartitionData with every field at its default.
@@ -116,7 +116,7 @@ func decodeDescribeQuorumRequestV0(r *wire.Reader, m *DescribeQuorumRequest) boo
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumRequestV0(w *wire.Writer, m *DescribeQuorumRequest) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -126,6 +126,9 @@ func encodeDescribeQuorumRequestV0(w *wire.Writer, m *DescribeQuorumRequest) boo
 		if !encodeDescribeQuorumRequestTopicDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -149,11 +152,16 @@ func decodeDescribeQuorumRequestTopicDataV0(r *wire.Reader, m *DescribeQuorumReq
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumRequestTopicDataV0(w *wire.Writer, m *DescribeQuorumRequestTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -162,6 +170,9 @@ func encodeDescribeQuorumRequestTopicDataV0(w *wire.Writer, m *DescribeQuorumReq
 		if !encodeDescribeQuorumRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -177,12 +188,21 @@ func decodeDescribeQuorumRequestPartitionDataV0(r *wire.Reader, m *DescribeQuoru
 		p := (*[4]byte)(b)
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumRequestPartitionDataV0(w *wire.Writer, m *DescribeQuorumRequestPartitionData) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type DescribeQuorumResponse struct {
 	// Nodes: []Node, versions 2.
 	Nodes []DescribeQuorumResponseNode
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumResponse returns a DescribeQuorumResponse with every field at its default.
@@ -44,7 +44,7 @@ type DescribeQuorumResponseReplicaState struct {
 	// LastCaughtUpTimestamp: int64, versions 1-2, default -1, ignorable.
 	LastCaughtUpTimestamp int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumResponseReplicaState returns a DescribeQuorumResponseReplicaState with every field at its default.
@@ -62,7 +62,7 @@ type DescribeQuorumResponseTopicData struct {
 	// Partitions: []PartitionData, versions 0-2.
 	Partitions []DescribeQuorumResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumResponseTopicData returns a DescribeQuorumResponseTopicData with every field at its default.
@@ -90,7 +90,7 @@ type DescribeQuorumResponsePartitionData struct {
 	// Observers: []ReplicaState, versions 0-2.
 	Observers []DescribeQuorumResponseReplicaState
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumResponsePartitionData returns a DescribeQuorumResponsePartitionData with every field at its default.
@@ -110,7 +110,7 @@ type DescribeQuorumResponseNode struct {
 	// Listeners: []Listener, versions 2.
 	Listeners []DescribeQuorumResponseListener
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumResponseNode returns a DescribeQuorumResponseNode with every field at its default.
@@ -128,7 +128,7 @@ type DescribeQuorumResponseListener struct {
 	// Port: uint16, versions 2.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeQuorumResponseListener returns a DescribeQuorumResponseListener with every field at its default.
@@ -222,15 +222,21 @@ func decodeDescribeQuorumResponseV0(r *wire.Reader, m *DescribeQuorumResponse) b
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseV0(w *wire.Writer, m *DescribeQuorumResponse) bool {
 	if len(m.Nodes) != 0 {
 		return w.Absent("Nodes")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -239,6 +245,9 @@ func encodeDescribeQuorumResponseV0(w *wire.Writer, m *DescribeQuorumResponse) b
 		if !encodeDescribeQuorumResponseTopicDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -271,15 +280,21 @@ func decodeDescribeQuorumResponseV1(r *wire.Reader, m *DescribeQuorumResponse) b
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseV1(w *wire.Writer, m *DescribeQuorumResponse) bool {
 	if len(m.Nodes) != 0 {
 		return w.Absent("Nodes")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -288,6 +303,9 @@ func encodeDescribeQuorumResponseV1(w *wire.Writer, m *DescribeQuorumResponse) b
 		if !encodeDescribeQuorumResponseTopicDataV1(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -332,15 +350,26 @@ func decodeDescribeQuorumResponseV2(r *wire.Reader, m *DescribeQuorumResponse) b
 		}
 		m.Nodes = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseV2(w *wire.Writer, m *DescribeQuorumResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -357,6 +386,9 @@ func encodeDescribeQuorumResponseV2(w *wire.Writer, m *DescribeQuorumResponse) b
 		if !encodeDescribeQuorumResponseNodeV2(w, &m.Nodes[i]) {
 			return w.InIndex("Nodes", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -375,16 +407,25 @@ func decodeDescribeQuorumResponseReplicaStateV0(r *wire.Reader, m *DescribeQuoru
 		m.ReplicaId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LogEndOffset = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseReplicaStateV0(w *wire.Writer, m *DescribeQuorumResponseReplicaState) bool {
 	if !m.ReplicaDirectoryId.IsZero() {
 		return w.Absent("ReplicaDirectoryId")
 	}
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.LogEndOffset))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.LogEndOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -403,18 +444,27 @@ func decodeDescribeQuorumResponseReplicaStateV1(r *wire.Reader, m *DescribeQuoru
 		m.LastFetchTimestamp = int64(binary.BigEndian.Uint64(p[12:20]))
 		m.LastCaughtUpTimestamp = int64(binary.BigEndian.Uint64(p[20:28]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseReplicaStateV1(w *wire.Writer, m *DescribeQuorumResponseReplicaState) bool {
 	if !m.ReplicaDirectoryId.IsZero() {
 		return w.Absent("ReplicaDirectoryId")
 	}
 	{
-		p := (*[28]byte)(w.Extend(28))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.LogEndOffset))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.LastFetchTimestamp))
-		binary.BigEndian.PutUint64(p[20:28], uint64(m.LastCaughtUpTimestamp))
+		b := w.Room(28)
+		{
+			n := len(b)
+			b = b[:n+28]
+			p := (*[28]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.LogEndOffset))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.LastFetchTimestamp))
+			binary.BigEndian.PutUint64(p[20:28], uint64(m.LastCaughtUpTimestamp))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -434,16 +484,25 @@ func decodeDescribeQuorumResponseReplicaStateV2(r *wire.Reader, m *DescribeQuoru
 		m.LastFetchTimestamp = int64(binary.BigEndian.Uint64(p[28:36]))
 		m.LastCaughtUpTimestamp = int64(binary.BigEndian.Uint64(p[36:44]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseReplicaStateV2(w *wire.Writer, m *DescribeQuorumResponseReplicaState) bool {
 	{
-		p := (*[44]byte)(w.Extend(44))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		copy(p[4:20], m.ReplicaDirectoryId[:])
-		binary.BigEndian.PutUint64(p[20:28], uint64(m.LogEndOffset))
-		binary.BigEndian.PutUint64(p[28:36], uint64(m.LastFetchTimestamp))
-		binary.BigEndian.PutUint64(p[36:44], uint64(m.LastCaughtUpTimestamp))
+		b := w.Room(44)
+		{
+			n := len(b)
+			b = b[:n+44]
+			p := (*[44]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			copy(p[4:20], m.ReplicaDirectoryId[:])
+			binary.BigEndian.PutUint64(p[20:28], uint64(m.LogEndOffset))
+			binary.BigEndian.PutUint64(p[28:36], uint64(m.LastFetchTimestamp))
+			binary.BigEndian.PutUint64(p[36:44], uint64(m.LastCaughtUpTimestamp))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -467,11 +526,16 @@ func decodeDescribeQuorumResponseTopicDataV0(r *wire.Reader, m *DescribeQuorumRe
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseTopicDataV0(w *wire.Writer, m *DescribeQuorumResponseTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -480,6 +544,9 @@ func encodeDescribeQuorumResponseTopicDataV0(w *wire.Writer, m *DescribeQuorumRe
 		if !encodeDescribeQuorumResponsePartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -503,11 +570,16 @@ func decodeDescribeQuorumResponseTopicDataV1(r *wire.Reader, m *DescribeQuorumRe
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseTopicDataV1(w *wire.Writer, m *DescribeQuorumResponseTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -516,6 +588,9 @@ func encodeDescribeQuorumResponseTopicDataV1(w *wire.Writer, m *DescribeQuorumRe
 		if !encodeDescribeQuorumResponsePartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -539,11 +614,16 @@ func decodeDescribeQuorumResponseTopicDataV2(r *wire.Reader, m *DescribeQuorumRe
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseTopicDataV2(w *wire.Writer, m *DescribeQuorumResponseTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -552,6 +632,9 @@ func encodeDescribeQuorumResponseTopicDataV2(w *wire.Writer, m *DescribeQuorumRe
 		if !encodeDescribeQuorumResponsePartitionDataV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -601,16 +684,22 @@ func decodeDescribeQuorumResponsePartitionDataV0(r *wire.Reader, m *DescribeQuor
 		}
 		m.Observers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponsePartitionDataV0(w *wire.Writer, m *DescribeQuorumResponsePartitionData) bool {
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.HighWatermark))
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.HighWatermark))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.CurrentVoters), false, false) {
 		return w.In("CurrentVoters")
@@ -627,6 +716,9 @@ func encodeDescribeQuorumResponsePartitionDataV0(w *wire.Writer, m *DescribeQuor
 		if !encodeDescribeQuorumResponseReplicaStateV0(w, &m.Observers[i]) {
 			return w.InIndex("Observers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -676,16 +768,22 @@ func decodeDescribeQuorumResponsePartitionDataV1(r *wire.Reader, m *DescribeQuor
 		}
 		m.Observers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponsePartitionDataV1(w *wire.Writer, m *DescribeQuorumResponsePartitionData) bool {
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.HighWatermark))
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.HighWatermark))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.CurrentVoters), false, false) {
 		return w.In("CurrentVoters")
@@ -702,6 +800,9 @@ func encodeDescribeQuorumResponsePartitionDataV1(w *wire.Writer, m *DescribeQuor
 		if !encodeDescribeQuorumResponseReplicaStateV1(w, &m.Observers[i]) {
 			return w.InIndex("Observers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -757,22 +858,35 @@ func decodeDescribeQuorumResponsePartitionDataV2(r *wire.Reader, m *DescribeQuor
 		}
 		m.Observers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponsePartitionDataV2(w *wire.Writer, m *DescribeQuorumResponsePartitionData) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.HighWatermark))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(27 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.HighWatermark))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.CurrentVoters), false, false) {
 		return w.In("CurrentVoters")
@@ -789,6 +903,9 @@ func encodeDescribeQuorumResponsePartitionDataV2(w *wire.Writer, m *DescribeQuor
 		if !encodeDescribeQuorumResponseReplicaStateV2(w, &m.Observers[i]) {
 			return w.InIndex("Observers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -817,12 +934,18 @@ func decodeDescribeQuorumResponseNodeV2(r *wire.Reader, m *DescribeQuorumRespons
 		}
 		m.Listeners = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseNodeV2(w *wire.Writer, m *DescribeQuorumResponseNode) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -831,6 +954,9 @@ func encodeDescribeQuorumResponseNodeV2(w *wire.Writer, m *DescribeQuorumRespons
 		if !encodeDescribeQuorumResponseListenerV2(w, &m.Listeners[i]) {
 			return w.InIndex("Listeners", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -852,18 +978,29 @@ func decodeDescribeQuorumResponseListenerV2(r *wire.Reader, m *DescribeQuorumRes
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeQuorumResponseListenerV2(w *wire.Writer, m *DescribeQuorumResponseListener) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

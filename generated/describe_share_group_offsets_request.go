@@ -9,7 +9,7 @@ type DescribeShareGroupOffsetsRequest struct {
 	// Groups: []DescribeShareGroupOffsetsRequestGroup, versions 0-1.
 	Groups []DescribeShareGroupOffsetsRequestGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeShareGroupOffsetsRequest returns a DescribeShareGroupOffsetsRequest with every field at its default.
@@ -25,7 +25,7 @@ type DescribeShareGroupOffsetsRequestGroup struct {
 	// Topics: []DescribeShareGroupOffsetsRequestTopic, versions 0-1, nullable in 0-1.
 	Topics []DescribeShareGroupOffsetsRequestTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeShareGroupOffsetsRequestGroup returns a DescribeShareGroupOffsetsRequestGroup with every field at its default.
@@ -42,7 +42,7 @@ type DescribeShareGroupOffsetsRequestTopic struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeShareGroupOffsetsRequestTopic returns a DescribeShareGroupOffsetsRequestTopic with every field at its default.
@@ -116,7 +116,7 @@ func decodeDescribeShareGroupOffsetsRequestV0(r *wire.Reader, m *DescribeShareGr
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsRequestV0(w *wire.Writer, m *DescribeShareGroupOffsetsRequest) bool {
 	if !w.CompactCount(len(m.Groups), false, false) {
@@ -126,6 +126,9 @@ func encodeDescribeShareGroupOffsetsRequestV0(w *wire.Writer, m *DescribeShareGr
 		if !encodeDescribeShareGroupOffsetsRequestGroupV0(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -153,11 +156,16 @@ func decodeDescribeShareGroupOffsetsRequestGroupV0(r *wire.Reader, m *DescribeSh
 			m.Topics = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsRequestGroupV0(w *wire.Writer, m *DescribeShareGroupOffsetsRequestGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -166,6 +174,9 @@ func encodeDescribeShareGroupOffsetsRequestGroupV0(w *wire.Writer, m *DescribeSh
 		if !encodeDescribeShareGroupOffsetsRequestTopicV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -176,23 +187,26 @@ func decodeDescribeShareGroupOffsetsRequestTopicV0(r *wire.Reader, m *DescribeSh
 	if !r.CompactString(&m.TopicName) {
 		return r.In("TopicName")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsRequestTopicV0(w *wire.Writer, m *DescribeShareGroupOffsetsRequestTopic) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

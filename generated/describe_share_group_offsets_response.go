@@ -14,7 +14,7 @@ type DescribeShareGroupOffsetsResponse struct {
 	// Groups: []DescribeShareGroupOffsetsResponseGroup, versions 0-1.
 	Groups []DescribeShareGroupOffsetsResponseGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeShareGroupOffsetsResponse returns a DescribeShareGroupOffsetsResponse with every field at its default.
@@ -34,7 +34,7 @@ type DescribeShareGroupOffsetsResponseGroup struct {
 	// ErrorMessage: string, versions 0-1, nullable in 0-1, default null.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeShareGroupOffsetsResponseGroup returns a DescribeShareGroupOffsetsResponseGroup with every field at its default.
@@ -52,7 +52,7 @@ type DescribeShareGroupOffsetsResponseTopic struct {
 	// Partitions: []DescribeShareGroupOffsetsResponsePartition, versions 0-1.
 	Partitions []DescribeShareGroupOffsetsResponsePartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeShareGroupOffsetsResponseTopic returns a DescribeShareGroupOffsetsResponseTopic with every field at its default.
@@ -76,7 +76,7 @@ type DescribeShareGroupOffsetsResponsePartition struct {
 	// ErrorMessage: string, versions 0-1, nullable in 0-1, default null.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeShareGroupOffsetsResponsePartition returns a DescribeShareGroupOffsetsResponsePartition with every field at its default.
@@ -163,12 +163,18 @@ func decodeDescribeShareGroupOffsetsResponseV0(r *wire.Reader, m *DescribeShareG
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponseV0(w *wire.Writer, m *DescribeShareGroupOffsetsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -177,6 +183,9 @@ func encodeDescribeShareGroupOffsetsResponseV0(w *wire.Writer, m *DescribeShareG
 		if !encodeDescribeShareGroupOffsetsResponseGroupV0(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -205,12 +214,18 @@ func decodeDescribeShareGroupOffsetsResponseV1(r *wire.Reader, m *DescribeShareG
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponseV1(w *wire.Writer, m *DescribeShareGroupOffsetsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -219,6 +234,9 @@ func encodeDescribeShareGroupOffsetsResponseV1(w *wire.Writer, m *DescribeShareG
 		if !encodeDescribeShareGroupOffsetsResponseGroupV1(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -253,11 +271,16 @@ func decodeDescribeShareGroupOffsetsResponseGroupV0(r *wire.Reader, m *DescribeS
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponseGroupV0(w *wire.Writer, m *DescribeShareGroupOffsetsResponseGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -268,11 +291,25 @@ func encodeDescribeShareGroupOffsetsResponseGroupV0(w *wire.Writer, m *DescribeS
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -307,11 +344,16 @@ func decodeDescribeShareGroupOffsetsResponseGroupV1(r *wire.Reader, m *DescribeS
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponseGroupV1(w *wire.Writer, m *DescribeShareGroupOffsetsResponseGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -322,11 +364,25 @@ func encodeDescribeShareGroupOffsetsResponseGroupV1(w *wire.Writer, m *DescribeS
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(7 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -358,15 +414,22 @@ func decodeDescribeShareGroupOffsetsResponseTopicV0(r *wire.Reader, m *DescribeS
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *DescribeShareGroupOffsetsResponseTopic) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(21 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -375,6 +438,9 @@ func encodeDescribeShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *DescribeS
 		if !encodeDescribeShareGroupOffsetsResponsePartitionV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -406,15 +472,22 @@ func decodeDescribeShareGroupOffsetsResponseTopicV1(r *wire.Reader, m *DescribeS
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponseTopicV1(w *wire.Writer, m *DescribeShareGroupOffsetsResponseTopic) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(21 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -423,6 +496,9 @@ func encodeDescribeShareGroupOffsetsResponseTopicV1(w *wire.Writer, m *DescribeS
 		if !encodeDescribeShareGroupOffsetsResponsePartitionV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -445,18 +521,32 @@ func decodeDescribeShareGroupOffsetsResponsePartitionV0(r *wire.Reader, m *Descr
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponsePartitionV0(w *wire.Writer, m *DescribeShareGroupOffsetsResponsePartition) bool {
 	{
-		p := (*[18]byte)(w.Extend(18))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(23 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint16(p[16:18], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -479,19 +569,33 @@ func decodeDescribeShareGroupOffsetsResponsePartitionV1(r *wire.Reader, m *Descr
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeShareGroupOffsetsResponsePartitionV1(w *wire.Writer, m *DescribeShareGroupOffsetsResponsePartition) bool {
 	{
-		p := (*[26]byte)(w.Extend(26))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.Lag))
-		binary.BigEndian.PutUint16(p[24:26], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(31 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+26]
+			p := (*[26]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.Lag))
+			binary.BigEndian.PutUint16(p[24:26], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type DescribeTopicPartitionsRequest struct {
 	// Cursor: Cursor, versions 0, nullable in 0, default null.
 	Cursor *DescribeTopicPartitionsRequestCursor
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTopicPartitionsRequest returns a DescribeTopicPartitionsRequest with every field at its default.
@@ -31,7 +31,7 @@ type DescribeTopicPartitionsRequestTopicRequest struct {
 	// Name: string, versions 0.
 	Name string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTopicPartitionsRequestTopicRequest returns a DescribeTopicPartitionsRequestTopicRequest with every field at its default.
@@ -47,7 +47,7 @@ type DescribeTopicPartitionsRequestCursor struct {
 	// PartitionIndex: int32, versions 0.
 	PartitionIndex int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTopicPartitionsRequestCursor returns a DescribeTopicPartitionsRequestCursor with every field at its default.
@@ -143,7 +143,7 @@ func decodeDescribeTopicPartitionsRequestV0(r *wire.Reader, m *DescribeTopicPart
 			m.Cursor = v
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTopicPartitionsRequestV0(w *wire.Writer, m *DescribeTopicPartitionsRequest) bool {
 	if !w.CompactCount(len(m.Topics), false, false) {
@@ -155,8 +155,14 @@ func encodeDescribeTopicPartitionsRequestV0(w *wire.Writer, m *DescribeTopicPart
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ResponsePartitionLimit))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ResponsePartitionLimit))
+		}
+		w.Wrote(b)
 	}
 	if m.Cursor == nil {
 		w.Byte(255)
@@ -165,6 +171,9 @@ func encodeDescribeTopicPartitionsRequestV0(w *wire.Writer, m *DescribeTopicPart
 		if !encodeDescribeTopicPartitionsRequestCursorV0(w, m.Cursor) {
 			return w.In("Cursor")
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -175,11 +184,19 @@ func decodeDescribeTopicPartitionsRequestTopicRequestV0(r *wire.Reader, m *Descr
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTopicPartitionsRequestTopicRequestV0(w *wire.Writer, m *DescribeTopicPartitionsRequestTopicRequest) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -198,15 +215,25 @@ func decodeDescribeTopicPartitionsRequestCursorV0(r *wire.Reader, m *DescribeTop
 		p := (*[4]byte)(b)
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTopicPartitionsRequestCursorV0(w *wire.Writer, m *DescribeTopicPartitionsRequestCursor) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(9 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

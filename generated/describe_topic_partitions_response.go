@@ -16,7 +16,7 @@ type DescribeTopicPartitionsResponse struct {
 	// NextCursor: Cursor, versions 0, nullable in 0, default null.
 	NextCursor *DescribeTopicPartitionsResponseCursor
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTopicPartitionsResponse returns a DescribeTopicPartitionsResponse with every field at its default.
@@ -40,7 +40,7 @@ type DescribeTopicPartitionsResponseTopic struct {
 	// TopicAuthorizedOperations: int32, versions 0, default -2147483648.
 	TopicAuthorizedOperations int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTopicPartitionsResponseTopic returns a DescribeTopicPartitionsResponseTopic with every field at its default.
@@ -75,7 +75,7 @@ type DescribeTopicPartitionsResponsePartition struct {
 	// OfflineReplicas: []int32, versions 0, ignorable.
 	OfflineReplicas []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTopicPartitionsResponsePartition returns a DescribeTopicPartitionsResponsePartition with every field at its default.
@@ -92,7 +92,7 @@ type DescribeTopicPartitionsResponseCursor struct {
 	// PartitionIndex: int32, versions 0.
 	PartitionIndex int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTopicPartitionsResponseCursor returns a DescribeTopicPartitionsResponseCursor with every field at its default.
@@ -188,12 +188,18 @@ func decodeDescribeTopicPartitionsResponseV0(r *wire.Reader, m *DescribeTopicPar
 			m.NextCursor = v
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTopicPartitionsResponseV0(w *wire.Writer, m *DescribeTopicPartitionsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -210,6 +216,9 @@ func encodeDescribeTopicPartitionsResponseV0(w *wire.Writer, m *DescribeTopicPar
 		if !encodeDescribeTopicPartitionsResponseCursorV0(w, m.NextCursor) {
 			return w.In("NextCursor")
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -258,20 +267,33 @@ func decodeDescribeTopicPartitionsResponseTopicV0(r *wire.Reader, m *DescribeTop
 		p := (*[4]byte)(b)
 		m.TopicAuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTopicPartitionsResponseTopicV0(w *wire.Writer, m *DescribeTopicPartitionsResponseTopic) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.Name, true) {
-		return w.In("Name")
-	}
-	{
-		p := (*[17]byte)(w.Extend(17))
-		copy(p[0:16], m.TopicId[:])
-		p[16] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		b := w.Room(24 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.Name.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+17]
+			p := (*[17]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+			p[16] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -282,8 +304,17 @@ func encodeDescribeTopicPartitionsResponseTopicV0(w *wire.Writer, m *DescribeTop
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -302,71 +333,55 @@ func decodeDescribeTopicPartitionsResponsePartitionV0(r *wire.Reader, m *Describ
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[6:10]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[10:14]))
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("ReplicaNodes")
-		}
-		m.ReplicaNodes = r.Int32s(n)
+	if !r.CompactInt32s(&m.ReplicaNodes, false) {
+		return r.In("ReplicaNodes")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("IsrNodes")
-		}
-		m.IsrNodes = r.Int32s(n)
+	if !r.CompactInt32s(&m.IsrNodes, false) {
+		return r.In("IsrNodes")
 	}
-	{
-		n, ok := r.CompactCount(4, true)
-		if !ok {
-			return r.In("EligibleLeaderReplicas")
-		}
-		m.EligibleLeaderReplicas = r.Int32s(n)
+	if !r.CompactInt32s(&m.EligibleLeaderReplicas, true) {
+		return r.In("EligibleLeaderReplicas")
 	}
-	{
-		n, ok := r.CompactCount(4, true)
-		if !ok {
-			return r.In("LastKnownElr")
-		}
-		m.LastKnownElr = r.Int32s(n)
+	if !r.CompactInt32s(&m.LastKnownElr, true) {
+		return r.In("LastKnownElr")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("OfflineReplicas")
-		}
-		m.OfflineReplicas = r.Int32s(n)
+	if !r.CompactInt32s(&m.OfflineReplicas, false) {
+		return r.In("OfflineReplicas")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTopicPartitionsResponsePartitionV0(w *wire.Writer, m *DescribeTopicPartitionsResponsePartition) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.ReplicaNodes), false, false) {
+	if !w.CompactInt32s(m.ReplicaNodes, false, false) {
 		return w.In("ReplicaNodes")
 	}
-	w.Int32s(m.ReplicaNodes)
-	if !w.CompactCount(len(m.IsrNodes), false, false) {
+	if !w.CompactInt32s(m.IsrNodes, false, false) {
 		return w.In("IsrNodes")
 	}
-	w.Int32s(m.IsrNodes)
-	if !w.CompactCount(len(m.EligibleLeaderReplicas), m.EligibleLeaderReplicas == nil, true) {
+	if !w.CompactInt32s(m.EligibleLeaderReplicas, m.EligibleLeaderReplicas == nil, true) {
 		return w.In("EligibleLeaderReplicas")
 	}
-	w.Int32s(m.EligibleLeaderReplicas)
-	if !w.CompactCount(len(m.LastKnownElr), m.LastKnownElr == nil, true) {
+	if !w.CompactInt32s(m.LastKnownElr, m.LastKnownElr == nil, true) {
 		return w.In("LastKnownElr")
 	}
-	w.Int32s(m.LastKnownElr)
-	if !w.CompactCount(len(m.OfflineReplicas), false, false) {
+	if !w.CompactInt32s(m.OfflineReplicas, false, false) {
 		return w.In("OfflineReplicas")
 	}
-	w.Int32s(m.OfflineReplicas)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -384,15 +399,25 @@ func decodeDescribeTopicPartitionsResponseCursorV0(r *wire.Reader, m *DescribeTo
 		p := (*[4]byte)(b)
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTopicPartitionsResponseCursorV0(w *wire.Writer, m *DescribeTopicPartitionsResponseCursor) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(9 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -9,7 +9,7 @@ type DescribeTransactionsRequest struct {
 	// TransactionalIds: []string, versions 0.
 	TransactionalIds []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTransactionsRequest returns a DescribeTransactionsRequest with every field at its default.
@@ -79,7 +79,7 @@ func decodeDescribeTransactionsRequestV0(r *wire.Reader, m *DescribeTransactions
 			return r.In("TransactionalIds")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTransactionsRequestV0(w *wire.Writer, m *DescribeTransactionsRequest) bool {
 	if !w.CompactCount(len(m.TransactionalIds), false, false) {
@@ -87,6 +87,9 @@ func encodeDescribeTransactionsRequestV0(w *wire.Writer, m *DescribeTransactions
 	}
 	if !w.CompactStrings(m.TransactionalIds) {
 		return w.In("TransactionalIds")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type DescribeTransactionsResponse struct {
 	// TransactionStates: []TransactionState, versions 0.
 	TransactionStates []DescribeTransactionsResponseTransactionState
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTransactionsResponse returns a DescribeTransactionsResponse with every field at its default.
@@ -42,7 +42,7 @@ type DescribeTransactionsResponseTransactionState struct {
 	// Topics: []TopicData, versions 0.
 	Topics []DescribeTransactionsResponseTopicData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTransactionsResponseTransactionState returns a DescribeTransactionsResponseTransactionState with every field at its default.
@@ -58,7 +58,7 @@ type DescribeTransactionsResponseTopicData struct {
 	// Partitions: []int32, versions 0.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeTransactionsResponseTopicData returns a DescribeTransactionsResponseTopicData with every field at its default.
@@ -140,12 +140,18 @@ func decodeDescribeTransactionsResponseV0(r *wire.Reader, m *DescribeTransaction
 		}
 		m.TransactionStates = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTransactionsResponseV0(w *wire.Writer, m *DescribeTransactionsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TransactionStates), false, false) {
 		return w.In("TransactionStates")
@@ -154,6 +160,9 @@ func encodeDescribeTransactionsResponseV0(w *wire.Writer, m *DescribeTransaction
 		if !encodeDescribeTransactionsResponseTransactionStateV0(w, &m.TransactionStates[i]) {
 			return w.InIndex("TransactionStates", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -199,25 +208,35 @@ func decodeDescribeTransactionsResponseTransactionStateV0(r *wire.Reader, m *Des
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTransactionsResponseTransactionStateV0(w *wire.Writer, m *DescribeTransactionsResponseTransactionState) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
-	if !w.CompactString(m.TransactionState) {
-		return w.In("TransactionState")
-	}
-	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.TransactionStartTimeMs))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[20:22], uint16(m.ProducerEpoch))
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.TransactionState) > wire.MaxString {
+			return w.TooLong("TransactionState", len(m.TransactionState))
+		}
+		b := w.Room(34 + len(m.TransactionalId) + len(m.TransactionState))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionState)+1)), m.TransactionState...)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.TransactionStartTimeMs))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[20:22], uint16(m.ProducerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -226,6 +245,9 @@ func encodeDescribeTransactionsResponseTransactionStateV0(w *wire.Writer, m *Des
 		if !encodeDescribeTransactionsResponseTopicDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -236,23 +258,26 @@ func decodeDescribeTransactionsResponseTopicDataV0(r *wire.Reader, m *DescribeTr
 	if !r.CompactString(&m.Topic) {
 		return r.In("Topic")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeTransactionsResponseTopicDataV0(w *wire.Writer, m *DescribeTransactionsResponseTopicData) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

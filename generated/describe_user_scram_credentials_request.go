@@ -9,7 +9,7 @@ type DescribeUserScramCredentialsRequest struct {
 	// Users: []UserName, versions 0, nullable in 0.
 	Users []DescribeUserScramCredentialsRequestUserName
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeUserScramCredentialsRequest returns a DescribeUserScramCredentialsRequest with every field at its default.
@@ -24,7 +24,7 @@ type DescribeUserScramCredentialsRequestUserName struct {
 	// Name: string, versions 0.
 	Name string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeUserScramCredentialsRequestUserName returns a DescribeUserScramCredentialsRequestUserName with every field at its default.
@@ -102,7 +102,7 @@ func decodeDescribeUserScramCredentialsRequestV0(r *wire.Reader, m *DescribeUser
 			m.Users = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeUserScramCredentialsRequestV0(w *wire.Writer, m *DescribeUserScramCredentialsRequest) bool {
 	if !w.CompactCount(len(m.Users), m.Users == nil, true) {
@@ -113,6 +113,9 @@ func encodeDescribeUserScramCredentialsRequestV0(w *wire.Writer, m *DescribeUser
 			return w.InIndex("Users", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -122,11 +125,19 @@ func decodeDescribeUserScramCredentialsRequestUserNameV0(r *wire.Reader, m *Desc
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeUserScramCredentialsRequestUserNameV0(w *wire.Writer, m *DescribeUserScramCredentialsRequestUserName) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type DescribeUserScramCredentialsResponse struct {
 	// Results: []DescribeUserScramCredentialsResult, versions 0.
 	Results []DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeUserScramCredentialsResponse returns a DescribeUserScramCredentialsResponse with every field at its default.
@@ -42,7 +42,7 @@ type DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult stru
 	// CredentialInfos: []CredentialInfo, versions 0.
 	CredentialInfos []DescribeUserScramCredentialsResponseCredentialInfo
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult returns a DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult with every field at its default.
@@ -62,7 +62,7 @@ type DescribeUserScramCredentialsResponseCredentialInfo struct {
 	// Iterations: int32, versions 0.
 	Iterations int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultDescribeUserScramCredentialsResponseCredentialInfo returns a DescribeUserScramCredentialsResponseCredentialInfo with every field at its default.
@@ -148,16 +148,27 @@ func decodeDescribeUserScramCredentialsResponseV0(r *wire.Reader, m *DescribeUse
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeUserScramCredentialsResponseV0(w *wire.Writer, m *DescribeUserScramCredentialsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Results), false, false) {
 		return w.In("Results")
@@ -166,6 +177,9 @@ func encodeDescribeUserScramCredentialsResponseV0(w *wire.Writer, m *DescribeUse
 		if !encodeDescribeUserScramCredentialsResponseDescribeUserScramCredentialsResultV0(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -200,18 +214,30 @@ func decodeDescribeUserScramCredentialsResponseDescribeUserScramCredentialsResul
 		}
 		m.CredentialInfos = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeUserScramCredentialsResponseDescribeUserScramCredentialsResultV0(w *wire.Writer, m *DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult) bool {
-	if !w.CompactString(m.User) {
-		return w.In("User")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.User) > wire.MaxString {
+			return w.TooLong("User", len(m.User))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(12 + len(m.User) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.User)+1)), m.User...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.CredentialInfos), false, false) {
 		return w.In("CredentialInfos")
@@ -220,6 +246,9 @@ func encodeDescribeUserScramCredentialsResponseDescribeUserScramCredentialsResul
 		if !encodeDescribeUserScramCredentialsResponseCredentialInfoV0(w, &m.CredentialInfos[i]) {
 			return w.InIndex("CredentialInfos", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -236,13 +265,22 @@ func decodeDescribeUserScramCredentialsResponseCredentialInfoV0(r *wire.Reader, 
 		m.Mechanism = int8(p[0])
 		m.Iterations = int32(binary.BigEndian.Uint32(p[1:5]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeDescribeUserScramCredentialsResponseCredentialInfoV0(w *wire.Writer, m *DescribeUserScramCredentialsResponseCredentialInfo) bool {
 	{
-		p := (*[5]byte)(w.Extend(5))
-		p[0] = byte(m.Mechanism)
-		binary.BigEndian.PutUint32(p[1:5], uint32(m.Iterations))
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			p[0] = byte(m.Mechanism)
+			binary.BigEndian.PutUint32(p[1:5], uint32(m.Iterations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type ElectLeadersRequest struct {
 	// TimeoutMs: int32, versions 0-2, default 60000.
 	TimeoutMs int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultElectLeadersRequest returns a ElectLeadersRequest with every field at its default.
@@ -34,7 +34,7 @@ type ElectLeadersRequestTopicPartitions struct {
 	// Partitions: []int32, versions 0-2.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultElectLeadersRequestTopicPartitions returns a ElectLeadersRequestTopicPartitions with every field at its default.
@@ -143,8 +143,14 @@ func encodeElectLeadersRequestV0(w *wire.Writer, m *ElectLeadersRequest) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -189,8 +195,14 @@ func decodeElectLeadersRequestV1(r *wire.Reader, m *ElectLeadersRequest) bool {
 }
 func encodeElectLeadersRequestV1(w *wire.Writer, m *ElectLeadersRequest) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ElectionType)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ElectionType)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.TopicPartitions), m.TopicPartitions == nil, true) {
 		return w.In("TopicPartitions")
@@ -201,8 +213,14 @@ func encodeElectLeadersRequestV1(w *wire.Writer, m *ElectLeadersRequest) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -243,12 +261,18 @@ func decodeElectLeadersRequestV2(r *wire.Reader, m *ElectLeadersRequest) bool {
 		p := (*[4]byte)(b)
 		m.TimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeElectLeadersRequestV2(w *wire.Writer, m *ElectLeadersRequest) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ElectionType)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ElectionType)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicPartitions), m.TopicPartitions == nil, true) {
 		return w.In("TopicPartitions")
@@ -259,8 +283,17 @@ func encodeElectLeadersRequestV2(w *wire.Writer, m *ElectLeadersRequest) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -281,8 +314,13 @@ func decodeElectLeadersRequestTopicPartitionsV0(r *wire.Reader, m *ElectLeadersR
 	return true
 }
 func encodeElectLeadersRequestTopicPartitionsV0(w *wire.Writer, m *ElectLeadersRequestTopicPartitions) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -297,23 +335,26 @@ func decodeElectLeadersRequestTopicPartitionsV2(r *wire.Reader, m *ElectLeadersR
 	if !r.CompactString(&m.Topic) {
 		return r.In("Topic")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeElectLeadersRequestTopicPartitionsV2(w *wire.Writer, m *ElectLeadersRequestTopicPartitions) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -16,7 +16,7 @@ type ElectLeadersResponse struct {
 	// ReplicaElectionResults: []ReplicaElectionResult, versions 0-2.
 	ReplicaElectionResults []ElectLeadersResponseReplicaElectionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultElectLeadersResponse returns a ElectLeadersResponse with every field at its default.
@@ -32,7 +32,7 @@ type ElectLeadersResponseReplicaElectionResult struct {
 	// PartitionResult: []PartitionResult, versions 0-2.
 	PartitionResult []ElectLeadersResponsePartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultElectLeadersResponseReplicaElectionResult returns a ElectLeadersResponseReplicaElectionResult with every field at its default.
@@ -50,7 +50,7 @@ type ElectLeadersResponsePartitionResult struct {
 	// ErrorMessage: string, versions 0-2, nullable in 0-2.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultElectLeadersResponsePartitionResult returns a ElectLeadersResponsePartitionResult with every field at its default.
@@ -151,8 +151,14 @@ func encodeElectLeadersResponseV0(w *wire.Writer, m *ElectLeadersResponse) bool 
 		return w.Absent("ErrorCode")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ReplicaElectionResults), false, false) {
 		return w.In("ReplicaElectionResults")
@@ -194,9 +200,15 @@ func decodeElectLeadersResponseV1(r *wire.Reader, m *ElectLeadersResponse) bool 
 }
 func encodeElectLeadersResponseV1(w *wire.Writer, m *ElectLeadersResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ReplicaElectionResults), false, false) {
 		return w.In("ReplicaElectionResults")
@@ -234,13 +246,19 @@ func decodeElectLeadersResponseV2(r *wire.Reader, m *ElectLeadersResponse) bool 
 		}
 		m.ReplicaElectionResults = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeElectLeadersResponseV2(w *wire.Writer, m *ElectLeadersResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ReplicaElectionResults), false, false) {
 		return w.In("ReplicaElectionResults")
@@ -249,6 +267,9 @@ func encodeElectLeadersResponseV2(w *wire.Writer, m *ElectLeadersResponse) bool 
 		if !encodeElectLeadersResponseReplicaElectionResultV2(w, &m.ReplicaElectionResults[i]) {
 			return w.InIndex("ReplicaElectionResults", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -275,8 +296,13 @@ func decodeElectLeadersResponseReplicaElectionResultV0(r *wire.Reader, m *ElectL
 	return true
 }
 func encodeElectLeadersResponseReplicaElectionResultV0(w *wire.Writer, m *ElectLeadersResponseReplicaElectionResult) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PartitionResult), false, false) {
 		return w.In("PartitionResult")
@@ -308,11 +334,16 @@ func decodeElectLeadersResponseReplicaElectionResultV2(r *wire.Reader, m *ElectL
 		}
 		m.PartitionResult = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeElectLeadersResponseReplicaElectionResultV2(w *wire.Writer, m *ElectLeadersResponseReplicaElectionResult) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionResult), false, false) {
 		return w.In("PartitionResult")
@@ -321,6 +352,9 @@ func encodeElectLeadersResponseReplicaElectionResultV2(w *wire.Writer, m *ElectL
 		if !encodeElectLeadersResponsePartitionResultV2(w, &m.PartitionResult[i]) {
 			return w.InIndex("PartitionResult", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -344,12 +378,23 @@ func decodeElectLeadersResponsePartitionResultV0(r *wire.Reader, m *ElectLeaders
 }
 func encodeElectLeadersResponsePartitionResultV0(w *wire.Writer, m *ElectLeadersResponsePartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionId))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionId))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -369,16 +414,30 @@ func decodeElectLeadersResponsePartitionResultV2(r *wire.Reader, m *ElectLeaders
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeElectLeadersResponsePartitionResultV2(w *wire.Writer, m *ElectLeadersResponsePartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionId))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionId))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type EndQuorumEpochRequest struct {
 	// LeaderEndpoints: []LeaderEndpoint, versions 1, ignorable.
 	LeaderEndpoints []EndQuorumEpochRequestLeaderEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochRequest returns a EndQuorumEpochRequest with every field at its default.
@@ -32,7 +32,7 @@ type EndQuorumEpochRequestTopicData struct {
 	// Partitions: []PartitionData, versions 0-1.
 	Partitions []EndQuorumEpochRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochRequestTopicData returns a EndQuorumEpochRequestTopicData with every field at its default.
@@ -54,7 +54,7 @@ type EndQuorumEpochRequestPartitionData struct {
 	// PreferredCandidates: []ReplicaInfo, versions 1, ignorable.
 	PreferredCandidates []EndQuorumEpochRequestReplicaInfo
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochRequestPartitionData returns a EndQuorumEpochRequestPartitionData with every field at its default.
@@ -70,7 +70,7 @@ type EndQuorumEpochRequestReplicaInfo struct {
 	// CandidateDirectoryId: uuid, versions 1.
 	CandidateDirectoryId wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochRequestReplicaInfo returns a EndQuorumEpochRequestReplicaInfo with every field at its default.
@@ -88,7 +88,7 @@ type EndQuorumEpochRequestLeaderEndpoint struct {
 	// Port: uint16, versions 1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochRequestLeaderEndpoint returns a EndQuorumEpochRequestLeaderEndpoint with every field at its default.
@@ -172,8 +172,17 @@ func decodeEndQuorumEpochRequestV0(r *wire.Reader, m *EndQuorumEpochRequest) boo
 	return true
 }
 func encodeEndQuorumEpochRequestV0(w *wire.Writer, m *EndQuorumEpochRequest) bool {
-	if !w.NullString(m.ClusterId, true) {
-		return w.In("ClusterId")
+	{
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(5 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClusterId.S))), m.ClusterId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -218,11 +227,20 @@ func decodeEndQuorumEpochRequestV1(r *wire.Reader, m *EndQuorumEpochRequest) boo
 		}
 		m.LeaderEndpoints = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochRequestV1(w *wire.Writer, m *EndQuorumEpochRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
+	{
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(5 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -239,6 +257,9 @@ func encodeEndQuorumEpochRequestV1(w *wire.Writer, m *EndQuorumEpochRequest) boo
 		if !encodeEndQuorumEpochRequestLeaderEndpointV1(w, &m.LeaderEndpoints[i]) {
 			return w.InIndex("LeaderEndpoints", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -265,8 +286,13 @@ func decodeEndQuorumEpochRequestTopicDataV0(r *wire.Reader, m *EndQuorumEpochReq
 	return true
 }
 func encodeEndQuorumEpochRequestTopicDataV0(w *wire.Writer, m *EndQuorumEpochRequestTopicData) bool {
-	if !w.String(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TopicName))), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -298,11 +324,16 @@ func decodeEndQuorumEpochRequestTopicDataV1(r *wire.Reader, m *EndQuorumEpochReq
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochRequestTopicDataV1(w *wire.Writer, m *EndQuorumEpochRequestTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -311,6 +342,9 @@ func encodeEndQuorumEpochRequestTopicDataV1(w *wire.Writer, m *EndQuorumEpochReq
 		if !encodeEndQuorumEpochRequestPartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -339,10 +373,16 @@ func decodeEndQuorumEpochRequestPartitionDataV0(r *wire.Reader, m *EndQuorumEpoc
 }
 func encodeEndQuorumEpochRequestPartitionDataV0(w *wire.Writer, m *EndQuorumEpochRequestPartitionData) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PreferredSuccessors), false, false) {
 		return w.In("PreferredSuccessors")
@@ -377,14 +417,20 @@ func decodeEndQuorumEpochRequestPartitionDataV1(r *wire.Reader, m *EndQuorumEpoc
 		}
 		m.PreferredCandidates = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochRequestPartitionDataV1(w *wire.Writer, m *EndQuorumEpochRequestPartitionData) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PreferredCandidates), false, false) {
 		return w.In("PreferredCandidates")
@@ -393,6 +439,9 @@ func encodeEndQuorumEpochRequestPartitionDataV1(w *wire.Writer, m *EndQuorumEpoc
 		if !encodeEndQuorumEpochRequestReplicaInfoV1(w, &m.PreferredCandidates[i]) {
 			return w.InIndex("PreferredCandidates", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -409,13 +458,22 @@ func decodeEndQuorumEpochRequestReplicaInfoV1(r *wire.Reader, m *EndQuorumEpochR
 		m.CandidateId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.CandidateDirectoryId = wire.UUID(p[4:20])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochRequestReplicaInfoV1(w *wire.Writer, m *EndQuorumEpochRequestReplicaInfo) bool {
 	{
-		p := (*[20]byte)(w.Extend(20))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.CandidateId))
-		copy(p[4:20], m.CandidateDirectoryId[:])
+		b := w.Room(20)
+		{
+			n := len(b)
+			b = b[:n+20]
+			p := (*[20]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.CandidateId))
+			copy(p[4:20], m.CandidateDirectoryId[:])
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -437,18 +495,29 @@ func decodeEndQuorumEpochRequestLeaderEndpointV1(r *wire.Reader, m *EndQuorumEpo
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *EndQuorumEpochRequestLeaderEndpoint) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -16,7 +16,7 @@ type EndQuorumEpochResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 1, tag 0.
 	NodeEndpoints []EndQuorumEpochResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochResponse returns a EndQuorumEpochResponse with every field at its default.
@@ -32,7 +32,7 @@ type EndQuorumEpochResponseTopicData struct {
 	// Partitions: []PartitionData, versions 0-1.
 	Partitions []EndQuorumEpochResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochResponseTopicData returns a EndQuorumEpochResponseTopicData with every field at its default.
@@ -52,7 +52,7 @@ type EndQuorumEpochResponsePartitionData struct {
 	// LeaderEpoch: int32, versions 0-1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochResponsePartitionData returns a EndQuorumEpochResponsePartitionData with every field at its default.
@@ -70,7 +70,7 @@ type EndQuorumEpochResponseNodeEndpoint struct {
 	// Port: uint16, versions 1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndQuorumEpochResponseNodeEndpoint returns a EndQuorumEpochResponseNodeEndpoint with every field at its default.
@@ -163,8 +163,14 @@ func encodeEndQuorumEpochResponseV0(w *wire.Writer, m *EndQuorumEpochResponse) b
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -201,6 +207,9 @@ func decodeEndQuorumEpochResponseV1(r *wire.Reader, m *EndQuorumEpochResponse) b
 		}
 		m.Topics = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -235,8 +244,14 @@ func decodeEndQuorumEpochResponseV1(r *wire.Reader, m *EndQuorumEpochResponse) b
 }
 func encodeEndQuorumEpochResponseV1(w *wire.Writer, m *EndQuorumEpochResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -246,7 +261,7 @@ func encodeEndQuorumEpochResponseV1(w *wire.Writer, m *EndQuorumEpochResponse) b
 			return w.InIndex("Topics", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.NodeEndpoints) != 0
 	if set0 {
@@ -297,8 +312,13 @@ func decodeEndQuorumEpochResponseTopicDataV0(r *wire.Reader, m *EndQuorumEpochRe
 	return true
 }
 func encodeEndQuorumEpochResponseTopicDataV0(w *wire.Writer, m *EndQuorumEpochResponseTopicData) bool {
-	if !w.String(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TopicName))), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -330,11 +350,16 @@ func decodeEndQuorumEpochResponseTopicDataV1(r *wire.Reader, m *EndQuorumEpochRe
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochResponseTopicDataV1(w *wire.Writer, m *EndQuorumEpochResponseTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -343,6 +368,9 @@ func encodeEndQuorumEpochResponseTopicDataV1(w *wire.Writer, m *EndQuorumEpochRe
 		if !encodeEndQuorumEpochResponsePartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -365,11 +393,17 @@ func decodeEndQuorumEpochResponsePartitionDataV0(r *wire.Reader, m *EndQuorumEpo
 }
 func encodeEndQuorumEpochResponsePartitionDataV0(w *wire.Writer, m *EndQuorumEpochResponsePartitionData) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -388,15 +422,24 @@ func decodeEndQuorumEpochResponsePartitionDataV1(r *wire.Reader, m *EndQuorumEpo
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[6:10]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[10:14]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochResponsePartitionDataV1(w *wire.Writer, m *EndQuorumEpochResponsePartitionData) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -423,19 +466,31 @@ func decodeEndQuorumEpochResponseNodeEndpointV1(r *wire.Reader, m *EndQuorumEpoc
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndQuorumEpochResponseNodeEndpointV1(w *wire.Writer, m *EndQuorumEpochResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(11 + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

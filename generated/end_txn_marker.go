@@ -83,8 +83,14 @@ func decodeEndTxnMarkerV0(r *wire.Reader, m *EndTxnMarker) bool {
 }
 func encodeEndTxnMarkerV0(w *wire.Writer, m *EndTxnMarker) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
+		}
+		w.Wrote(b)
 	}
 	return true
 }

@@ -18,7 +18,7 @@ type EndTxnRequest struct {
 	// Committed: bool, versions 0-5.
 	Committed bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEndTxnRequest returns a EndTxnRequest with every field at its default.
@@ -99,14 +99,21 @@ func decodeEndTxnRequestV0(r *wire.Reader, m *EndTxnRequest) bool {
 	return true
 }
 func encodeEndTxnRequestV0(w *wire.Writer, m *EndTxnRequest) bool {
-	if !w.String(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[11]byte)(w.Extend(11))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		p[10] = wire.PutBool(m.Committed)
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		b := w.Room(16 + len(m.TransactionalId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TransactionalId))), m.TransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+11]
+			p := (*[11]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			p[10] = wire.PutBool(m.Committed)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -127,17 +134,27 @@ func decodeEndTxnRequestV3(r *wire.Reader, m *EndTxnRequest) bool {
 		m.ProducerEpoch = int16(binary.BigEndian.Uint16(p[8:10]))
 		m.Committed = p[10] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEndTxnRequestV3(w *wire.Writer, m *EndTxnRequest) bool {
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[11]byte)(w.Extend(11))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		p[10] = wire.PutBool(m.Committed)
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		b := w.Room(16 + len(m.TransactionalId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+11]
+			p := (*[11]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			p[10] = wire.PutBool(m.Committed)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

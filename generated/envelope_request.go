@@ -13,7 +13,7 @@ type EnvelopeRequest struct {
 	// ClientHostAddress: bytes, versions 0.
 	ClientHostAddress []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEnvelopeRequest returns a EnvelopeRequest with every field at its default.
@@ -84,17 +84,22 @@ func decodeEnvelopeRequestV0(r *wire.Reader, m *EnvelopeRequest) bool {
 	if !r.CompactBytes(&m.ClientHostAddress, false) {
 		return r.In("ClientHostAddress")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEnvelopeRequestV0(w *wire.Writer, m *EnvelopeRequest) bool {
-	if !w.CompactBytes(m.RequestData, false) {
-		return w.In("RequestData")
+	{
+		b := w.Room(15 + len(m.RequestData) + len(m.RequestPrincipal) + len(m.ClientHostAddress))
+		b = append(wire.AppendUvarint(b, uint32(len(m.RequestData)+1)), m.RequestData...)
+		if m.RequestPrincipal == nil {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RequestPrincipal)+1)), m.RequestPrincipal...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHostAddress)+1)), m.ClientHostAddress...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.RequestPrincipal, true) {
-		return w.In("RequestPrincipal")
-	}
-	if !w.CompactBytes(m.ClientHostAddress, false) {
-		return w.In("ClientHostAddress")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type EnvelopeResponse struct {
 	// ErrorCode: int16, versions 0.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultEnvelopeResponse returns a EnvelopeResponse with every field at its default.
@@ -86,15 +86,26 @@ func decodeEnvelopeResponseV0(r *wire.Reader, m *EnvelopeResponse) bool {
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeEnvelopeResponseV0(w *wire.Writer, m *EnvelopeResponse) bool {
-	if !w.CompactBytes(m.ResponseData, true) {
-		return w.In("ResponseData")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(7 + len(m.ResponseData))
+		if m.ResponseData == nil {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ResponseData)+1)), m.ResponseData...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type ExpireDelegationTokenRequest struct {
 	// ExpiryTimePeriodMs: int64, versions 1-2.
 	ExpiryTimePeriodMs int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultExpireDelegationTokenRequest returns a ExpireDelegationTokenRequest with every field at its default.
@@ -93,12 +93,16 @@ func decodeExpireDelegationTokenRequestV1(r *wire.Reader, m *ExpireDelegationTok
 	return true
 }
 func encodeExpireDelegationTokenRequestV1(w *wire.Writer, m *ExpireDelegationTokenRequest) bool {
-	if !w.Bytes32(m.Hmac, false) {
-		return w.In("Hmac")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ExpiryTimePeriodMs))
+		b := w.Room(13 + len(m.Hmac))
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Hmac))), m.Hmac...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ExpiryTimePeriodMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -117,15 +121,22 @@ func decodeExpireDelegationTokenRequestV2(r *wire.Reader, m *ExpireDelegationTok
 		p := (*[8]byte)(b)
 		m.ExpiryTimePeriodMs = int64(binary.BigEndian.Uint64(p[0:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeExpireDelegationTokenRequestV2(w *wire.Writer, m *ExpireDelegationTokenRequest) bool {
-	if !w.CompactBytes(m.Hmac, false) {
-		return w.In("Hmac")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ExpiryTimePeriodMs))
+		b := w.Room(13 + len(m.Hmac))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Hmac)+1)), m.Hmac...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ExpiryTimePeriodMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -34,14 +34,15 @@ type FetchRequest struct {
 	// RackId: string, versions 11-18, ignorable.
 	RackId string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchRequest returns a FetchRequest with every field at its default.
 func DefaultFetchRequest() FetchRequest {
 	m := FetchRequest{}
 	m.ReplicaId = -1
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	m.MaxBytes = 2147483647
 	m.SessionEpoch = -1
 	return m
@@ -54,7 +55,7 @@ type FetchRequestReplicaState struct {
 	// ReplicaEpoch: int64, versions 15-18, default -1.
 	ReplicaEpoch int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchRequestReplicaState returns a FetchRequestReplicaState with every field at its default.
@@ -74,7 +75,7 @@ type FetchRequestFetchTopic struct {
 	// Partitions: []FetchPartition, versions 4-18.
 	Partitions []FetchRequestFetchPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchRequestFetchTopic returns a FetchRequestFetchTopic with every field at its default.
@@ -102,7 +103,7 @@ type FetchRequestFetchPartition struct {
 	// HighWatermark: int64, versions 18, tag 1, default 9223372036854775807, ignorable.
 	HighWatermark int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchRequestFetchPartition returns a FetchRequestFetchPartition with every field at its default.
@@ -124,7 +125,7 @@ type FetchRequestForgottenTopic struct {
 	// Partitions: []int32, versions 7-18.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchRequestForgottenTopic returns a FetchRequestForgottenTopic with every field at its default.
@@ -221,7 +222,8 @@ func (m *FetchRequest) Schema() *wire.Schema {
 	return &schemaFetchRequest
 }
 func decodeFetchRequestV4(r *wire.Reader, m *FetchRequest) bool {
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	m.SessionEpoch = -1
 	{
 		b := r.Take(17)
@@ -251,19 +253,25 @@ func decodeFetchRequestV4(r *wire.Reader, m *FetchRequest) bool {
 	return true
 }
 func encodeFetchRequestV4(w *wire.Writer, m *FetchRequest) bool {
-	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0 {
+	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0 {
 		return w.Absent("ReplicaState")
 	}
 	if len(m.ForgottenTopicsData) != 0 {
 		return w.Absent("ForgottenTopicsData")
 	}
 	{
-		p := (*[17]byte)(w.Extend(17))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		p[16] = byte(m.IsolationLevel)
+		b := w.Room(17)
+		{
+			n := len(b)
+			b = b[:n+17]
+			p := (*[17]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			p[16] = byte(m.IsolationLevel)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -279,7 +287,8 @@ func encodeFetchRequestV4(w *wire.Writer, m *FetchRequest) bool {
 	return true
 }
 func decodeFetchRequestV5(r *wire.Reader, m *FetchRequest) bool {
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	m.SessionEpoch = -1
 	{
 		b := r.Take(17)
@@ -309,19 +318,25 @@ func decodeFetchRequestV5(r *wire.Reader, m *FetchRequest) bool {
 	return true
 }
 func encodeFetchRequestV5(w *wire.Writer, m *FetchRequest) bool {
-	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0 {
+	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0 {
 		return w.Absent("ReplicaState")
 	}
 	if len(m.ForgottenTopicsData) != 0 {
 		return w.Absent("ForgottenTopicsData")
 	}
 	{
-		p := (*[17]byte)(w.Extend(17))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		p[16] = byte(m.IsolationLevel)
+		b := w.Room(17)
+		{
+			n := len(b)
+			b = b[:n+17]
+			p := (*[17]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			p[16] = byte(m.IsolationLevel)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -337,7 +352,8 @@ func encodeFetchRequestV5(w *wire.Writer, m *FetchRequest) bool {
 	return true
 }
 func decodeFetchRequestV7(r *wire.Reader, m *FetchRequest) bool {
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(25)
 		if b == nil {
@@ -381,18 +397,24 @@ func decodeFetchRequestV7(r *wire.Reader, m *FetchRequest) bool {
 	return true
 }
 func encodeFetchRequestV7(w *wire.Writer, m *FetchRequest) bool {
-	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0 {
+	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0 {
 		return w.Absent("ReplicaState")
 	}
 	{
-		p := (*[25]byte)(w.Extend(25))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		p[16] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		b := w.Room(25)
+		{
+			n := len(b)
+			b = b[:n+25]
+			p := (*[25]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			p[16] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -416,7 +438,8 @@ func encodeFetchRequestV7(w *wire.Writer, m *FetchRequest) bool {
 	return true
 }
 func decodeFetchRequestV9(r *wire.Reader, m *FetchRequest) bool {
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(25)
 		if b == nil {
@@ -460,18 +483,24 @@ func decodeFetchRequestV9(r *wire.Reader, m *FetchRequest) bool {
 	return true
 }
 func encodeFetchRequestV9(w *wire.Writer, m *FetchRequest) bool {
-	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0 {
+	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0 {
 		return w.Absent("ReplicaState")
 	}
 	{
-		p := (*[25]byte)(w.Extend(25))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		p[16] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		b := w.Room(25)
+		{
+			n := len(b)
+			b = b[:n+25]
+			p := (*[25]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			p[16] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -495,7 +524,8 @@ func encodeFetchRequestV9(w *wire.Writer, m *FetchRequest) bool {
 	return true
 }
 func decodeFetchRequestV11(r *wire.Reader, m *FetchRequest) bool {
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(25)
 		if b == nil {
@@ -542,18 +572,24 @@ func decodeFetchRequestV11(r *wire.Reader, m *FetchRequest) bool {
 	return true
 }
 func encodeFetchRequestV11(w *wire.Writer, m *FetchRequest) bool {
-	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0 {
+	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0 {
 		return w.Absent("ReplicaState")
 	}
 	{
-		p := (*[25]byte)(w.Extend(25))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		p[16] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		b := w.Room(25)
+		{
+			n := len(b)
+			b = b[:n+25]
+			p := (*[25]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			p[16] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -571,8 +607,13 @@ func encodeFetchRequestV11(w *wire.Writer, m *FetchRequest) bool {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
 	}
-	if !w.String(m.RackId) {
-		return w.In("RackId")
+	{
+		if len(m.RackId) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId))
+		}
+		b := w.Room(5 + len(m.RackId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.RackId))), m.RackId...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -580,7 +621,8 @@ func encodeFetchRequestV11(w *wire.Writer, m *FetchRequest) bool {
 	return true
 }
 func decodeFetchRequestV12(r *wire.Reader, m *FetchRequest) bool {
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(25)
 		if b == nil {
@@ -624,6 +666,9 @@ func decodeFetchRequestV12(r *wire.Reader, m *FetchRequest) bool {
 	if !r.CompactString(&m.RackId) {
 		return r.In("RackId")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -649,18 +694,24 @@ func decodeFetchRequestV12(r *wire.Reader, m *FetchRequest) bool {
 	return true
 }
 func encodeFetchRequestV12(w *wire.Writer, m *FetchRequest) bool {
-	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0 {
+	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0 {
 		return w.Absent("ReplicaState")
 	}
 	{
-		p := (*[25]byte)(w.Extend(25))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		p[16] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		b := w.Room(25)
+		{
+			n := len(b)
+			b = b[:n+25]
+			p := (*[25]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			p[16] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -678,10 +729,15 @@ func encodeFetchRequestV12(w *wire.Writer, m *FetchRequest) bool {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
 	}
-	if !w.CompactString(m.RackId) {
-		return w.In("RackId")
+	{
+		if len(m.RackId) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId))
+		}
+		b := w.Room(5 + len(m.RackId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.RackId)+1)), m.RackId...)
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ClusterId.Valid
 	if set0 {
@@ -697,8 +753,17 @@ func encodeFetchRequestV12(w *wire.Writer, m *FetchRequest) bool {
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactNullString(m.ClusterId, true) {
-			return w.In("ClusterId")
+		{
+			if len(m.ClusterId.S) > wire.MaxString {
+				return w.TooLong("ClusterId", len(m.ClusterId.S))
+			}
+			b := w.Room(5 + len(m.ClusterId.S))
+			if !m.ClusterId.Valid {
+				b = append(b, 0)
+			} else {
+				b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -708,7 +773,8 @@ func encodeFetchRequestV12(w *wire.Writer, m *FetchRequest) bool {
 	return true
 }
 func decodeFetchRequestV13(r *wire.Reader, m *FetchRequest) bool {
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(25)
 		if b == nil {
@@ -752,6 +818,9 @@ func decodeFetchRequestV13(r *wire.Reader, m *FetchRequest) bool {
 	if !r.CompactString(&m.RackId) {
 		return r.In("RackId")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -777,18 +846,24 @@ func decodeFetchRequestV13(r *wire.Reader, m *FetchRequest) bool {
 	return true
 }
 func encodeFetchRequestV13(w *wire.Writer, m *FetchRequest) bool {
-	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0 {
+	if m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0 {
 		return w.Absent("ReplicaState")
 	}
 	{
-		p := (*[25]byte)(w.Extend(25))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		p[16] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		b := w.Room(25)
+		{
+			n := len(b)
+			b = b[:n+25]
+			p := (*[25]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			p[16] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[21:25], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -806,10 +881,15 @@ func encodeFetchRequestV13(w *wire.Writer, m *FetchRequest) bool {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
 	}
-	if !w.CompactString(m.RackId) {
-		return w.In("RackId")
+	{
+		if len(m.RackId) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId))
+		}
+		b := w.Room(5 + len(m.RackId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.RackId)+1)), m.RackId...)
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ClusterId.Valid
 	if set0 {
@@ -825,8 +905,17 @@ func encodeFetchRequestV13(w *wire.Writer, m *FetchRequest) bool {
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactNullString(m.ClusterId, true) {
-			return w.In("ClusterId")
+		{
+			if len(m.ClusterId.S) > wire.MaxString {
+				return w.TooLong("ClusterId", len(m.ClusterId.S))
+			}
+			b := w.Room(5 + len(m.ClusterId.S))
+			if !m.ClusterId.Valid {
+				b = append(b, 0)
+			} else {
+				b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -837,7 +926,8 @@ func encodeFetchRequestV13(w *wire.Writer, m *FetchRequest) bool {
 }
 func decodeFetchRequestV15(r *wire.Reader, m *FetchRequest) bool {
 	m.ReplicaId = -1
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(21)
 		if b == nil {
@@ -880,6 +970,9 @@ func decodeFetchRequestV15(r *wire.Reader, m *FetchRequest) bool {
 	if !r.CompactString(&m.RackId) {
 		return r.In("RackId")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -911,13 +1004,19 @@ func encodeFetchRequestV15(w *wire.Writer, m *FetchRequest) bool {
 		return w.Absent("ReplicaId")
 	}
 	{
-		p := (*[21]byte)(w.Extend(21))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MaxBytes))
-		p[12] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[13:17], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionEpoch))
+		b := w.Room(21)
+		{
+			n := len(b)
+			b = b[:n+21]
+			p := (*[21]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MaxBytes))
+			p[12] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[13:17], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -935,16 +1034,21 @@ func encodeFetchRequestV15(w *wire.Writer, m *FetchRequest) bool {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
 	}
-	if !w.CompactString(m.RackId) {
-		return w.In("RackId")
+	{
+		if len(m.RackId) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId))
+		}
+		b := w.Room(5 + len(m.RackId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.RackId)+1)), m.RackId...)
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ClusterId.Valid
 	if set0 {
 		n++
 	}
-	set1 := m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0
+	set1 := m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0
 	if set1 {
 		n++
 	}
@@ -958,8 +1062,17 @@ func encodeFetchRequestV15(w *wire.Writer, m *FetchRequest) bool {
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactNullString(m.ClusterId, true) {
-			return w.In("ClusterId")
+		{
+			if len(m.ClusterId.S) > wire.MaxString {
+				return w.TooLong("ClusterId", len(m.ClusterId.S))
+			}
+			b := w.Room(5 + len(m.ClusterId.S))
+			if !m.ClusterId.Valid {
+				b = append(b, 0)
+			} else {
+				b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -980,7 +1093,8 @@ func encodeFetchRequestV15(w *wire.Writer, m *FetchRequest) bool {
 }
 func decodeFetchRequestV17(r *wire.Reader, m *FetchRequest) bool {
 	m.ReplicaId = -1
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(21)
 		if b == nil {
@@ -1023,6 +1137,9 @@ func decodeFetchRequestV17(r *wire.Reader, m *FetchRequest) bool {
 	if !r.CompactString(&m.RackId) {
 		return r.In("RackId")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -1054,13 +1171,19 @@ func encodeFetchRequestV17(w *wire.Writer, m *FetchRequest) bool {
 		return w.Absent("ReplicaId")
 	}
 	{
-		p := (*[21]byte)(w.Extend(21))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MaxBytes))
-		p[12] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[13:17], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionEpoch))
+		b := w.Room(21)
+		{
+			n := len(b)
+			b = b[:n+21]
+			p := (*[21]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MaxBytes))
+			p[12] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[13:17], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -1078,16 +1201,21 @@ func encodeFetchRequestV17(w *wire.Writer, m *FetchRequest) bool {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
 	}
-	if !w.CompactString(m.RackId) {
-		return w.In("RackId")
+	{
+		if len(m.RackId) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId))
+		}
+		b := w.Room(5 + len(m.RackId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.RackId)+1)), m.RackId...)
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ClusterId.Valid
 	if set0 {
 		n++
 	}
-	set1 := m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0
+	set1 := m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0
 	if set1 {
 		n++
 	}
@@ -1101,8 +1229,17 @@ func encodeFetchRequestV17(w *wire.Writer, m *FetchRequest) bool {
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactNullString(m.ClusterId, true) {
-			return w.In("ClusterId")
+		{
+			if len(m.ClusterId.S) > wire.MaxString {
+				return w.TooLong("ClusterId", len(m.ClusterId.S))
+			}
+			b := w.Room(5 + len(m.ClusterId.S))
+			if !m.ClusterId.Valid {
+				b = append(b, 0)
+			} else {
+				b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -1123,7 +1260,8 @@ func encodeFetchRequestV17(w *wire.Writer, m *FetchRequest) bool {
 }
 func decodeFetchRequestV18(r *wire.Reader, m *FetchRequest) bool {
 	m.ReplicaId = -1
-	m.ReplicaState = DefaultFetchRequestReplicaState()
+	m.ReplicaState.ReplicaId = -1
+	m.ReplicaState.ReplicaEpoch = -1
 	{
 		b := r.Take(21)
 		if b == nil {
@@ -1166,6 +1304,9 @@ func decodeFetchRequestV18(r *wire.Reader, m *FetchRequest) bool {
 	if !r.CompactString(&m.RackId) {
 		return r.In("RackId")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -1197,13 +1338,19 @@ func encodeFetchRequestV18(w *wire.Writer, m *FetchRequest) bool {
 		return w.Absent("ReplicaId")
 	}
 	{
-		p := (*[21]byte)(w.Extend(21))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MaxBytes))
-		p[12] = byte(m.IsolationLevel)
-		binary.BigEndian.PutUint32(p[13:17], uint32(m.SessionId))
-		binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionEpoch))
+		b := w.Room(21)
+		{
+			n := len(b)
+			b = b[:n+21]
+			p := (*[21]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MaxBytes))
+			p[12] = byte(m.IsolationLevel)
+			binary.BigEndian.PutUint32(p[13:17], uint32(m.SessionId))
+			binary.BigEndian.PutUint32(p[17:21], uint32(m.SessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -1221,16 +1368,21 @@ func encodeFetchRequestV18(w *wire.Writer, m *FetchRequest) bool {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
 	}
-	if !w.CompactString(m.RackId) {
-		return w.In("RackId")
+	{
+		if len(m.RackId) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId))
+		}
+		b := w.Room(5 + len(m.RackId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.RackId)+1)), m.RackId...)
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ClusterId.Valid
 	if set0 {
 		n++
 	}
-	set1 := m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || len(m.ReplicaState.UnknownTags) != 0
+	set1 := m.ReplicaState.ReplicaId != -1 || m.ReplicaState.ReplicaEpoch != -1 || m.ReplicaState.UnknownTags.Len() != 0
 	if set1 {
 		n++
 	}
@@ -1244,8 +1396,17 @@ func encodeFetchRequestV18(w *wire.Writer, m *FetchRequest) bool {
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactNullString(m.ClusterId, true) {
-			return w.In("ClusterId")
+		{
+			if len(m.ClusterId.S) > wire.MaxString {
+				return w.TooLong("ClusterId", len(m.ClusterId.S))
+			}
+			b := w.Room(5 + len(m.ClusterId.S))
+			if !m.ClusterId.Valid {
+				b = append(b, 0)
+			} else {
+				b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -1274,13 +1435,22 @@ func decodeFetchRequestReplicaStateV15(r *wire.Reader, m *FetchRequestReplicaSta
 		m.ReplicaId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ReplicaEpoch = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchRequestReplicaStateV15(w *wire.Writer, m *FetchRequestReplicaState) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.ReplicaEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.ReplicaEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1307,8 +1477,13 @@ func decodeFetchRequestFetchTopicV4(r *wire.Reader, m *FetchRequestFetchTopic) b
 	return true
 }
 func encodeFetchRequestFetchTopicV4(w *wire.Writer, m *FetchRequestFetchTopic) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1343,8 +1518,13 @@ func decodeFetchRequestFetchTopicV5(r *wire.Reader, m *FetchRequestFetchTopic) b
 	return true
 }
 func encodeFetchRequestFetchTopicV5(w *wire.Writer, m *FetchRequestFetchTopic) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1379,8 +1559,13 @@ func decodeFetchRequestFetchTopicV9(r *wire.Reader, m *FetchRequestFetchTopic) b
 	return true
 }
 func encodeFetchRequestFetchTopicV9(w *wire.Writer, m *FetchRequestFetchTopic) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1412,11 +1597,16 @@ func decodeFetchRequestFetchTopicV12(r *wire.Reader, m *FetchRequestFetchTopic) 
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchRequestFetchTopicV12(w *wire.Writer, m *FetchRequestFetchTopic) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1425,6 +1615,9 @@ func encodeFetchRequestFetchTopicV12(w *wire.Writer, m *FetchRequestFetchTopic) 
 		if !encodeFetchRequestFetchPartitionV12(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1453,12 +1646,18 @@ func decodeFetchRequestFetchTopicV13(r *wire.Reader, m *FetchRequestFetchTopic) 
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchRequestFetchTopicV13(w *wire.Writer, m *FetchRequestFetchTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1467,6 +1666,9 @@ func encodeFetchRequestFetchTopicV13(w *wire.Writer, m *FetchRequestFetchTopic) 
 		if !encodeFetchRequestFetchPartitionV12(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1495,12 +1697,18 @@ func decodeFetchRequestFetchTopicV17(r *wire.Reader, m *FetchRequestFetchTopic) 
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchRequestFetchTopicV17(w *wire.Writer, m *FetchRequestFetchTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1509,6 +1717,9 @@ func encodeFetchRequestFetchTopicV17(w *wire.Writer, m *FetchRequestFetchTopic) 
 		if !encodeFetchRequestFetchPartitionV17(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1537,12 +1748,18 @@ func decodeFetchRequestFetchTopicV18(r *wire.Reader, m *FetchRequestFetchTopic) 
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchRequestFetchTopicV18(w *wire.Writer, m *FetchRequestFetchTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1551,6 +1768,9 @@ func encodeFetchRequestFetchTopicV18(w *wire.Writer, m *FetchRequestFetchTopic) 
 		if !encodeFetchRequestFetchPartitionV18(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1579,10 +1799,16 @@ func encodeFetchRequestFetchPartitionV4(w *wire.Writer, m *FetchRequestFetchPart
 		return w.Absent("LastFetchedEpoch")
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.FetchOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.PartitionMaxBytes))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.FetchOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.PartitionMaxBytes))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1611,11 +1837,17 @@ func encodeFetchRequestFetchPartitionV5(w *wire.Writer, m *FetchRequestFetchPart
 		return w.Absent("LastFetchedEpoch")
 	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.FetchOffset))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.LogStartOffset))
-		binary.BigEndian.PutUint32(p[20:24], uint32(m.PartitionMaxBytes))
+		b := w.Room(24)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.FetchOffset))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.LogStartOffset))
+			binary.BigEndian.PutUint32(p[20:24], uint32(m.PartitionMaxBytes))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1644,12 +1876,18 @@ func encodeFetchRequestFetchPartitionV9(w *wire.Writer, m *FetchRequestFetchPart
 		return w.Absent("LastFetchedEpoch")
 	}
 	{
-		p := (*[28]byte)(w.Extend(28))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.LogStartOffset))
-		binary.BigEndian.PutUint32(p[24:28], uint32(m.PartitionMaxBytes))
+		b := w.Room(28)
+		{
+			n := len(b)
+			b = b[:n+28]
+			p := (*[28]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.LogStartOffset))
+			binary.BigEndian.PutUint32(p[24:28], uint32(m.PartitionMaxBytes))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1670,6 +1908,9 @@ func decodeFetchRequestFetchPartitionV12(r *wire.Reader, m *FetchRequestFetchPar
 		m.LastFetchedEpoch = int32(binary.BigEndian.Uint32(p[16:20]))
 		m.LogStartOffset = int64(binary.BigEndian.Uint64(p[20:28]))
 		m.PartitionMaxBytes = int32(binary.BigEndian.Uint32(p[28:32]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -1695,13 +1936,22 @@ func decodeFetchRequestFetchPartitionV12(r *wire.Reader, m *FetchRequestFetchPar
 }
 func encodeFetchRequestFetchPartitionV12(w *wire.Writer, m *FetchRequestFetchPartition) bool {
 	{
-		p := (*[32]byte)(w.Extend(32))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
-		binary.BigEndian.PutUint32(p[16:20], uint32(m.LastFetchedEpoch))
-		binary.BigEndian.PutUint64(p[20:28], uint64(m.LogStartOffset))
-		binary.BigEndian.PutUint32(p[28:32], uint32(m.PartitionMaxBytes))
+		b := w.Room(32)
+		{
+			n := len(b)
+			b = b[:n+32]
+			p := (*[32]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
+			binary.BigEndian.PutUint32(p[16:20], uint32(m.LastFetchedEpoch))
+			binary.BigEndian.PutUint64(p[20:28], uint64(m.LogStartOffset))
+			binary.BigEndian.PutUint32(p[28:32], uint32(m.PartitionMaxBytes))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1722,6 +1972,9 @@ func decodeFetchRequestFetchPartitionV17(r *wire.Reader, m *FetchRequestFetchPar
 		m.LastFetchedEpoch = int32(binary.BigEndian.Uint32(p[16:20]))
 		m.LogStartOffset = int64(binary.BigEndian.Uint64(p[20:28]))
 		m.PartitionMaxBytes = int32(binary.BigEndian.Uint32(p[28:32]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -1754,15 +2007,21 @@ func decodeFetchRequestFetchPartitionV17(r *wire.Reader, m *FetchRequestFetchPar
 }
 func encodeFetchRequestFetchPartitionV17(w *wire.Writer, m *FetchRequestFetchPartition) bool {
 	{
-		p := (*[32]byte)(w.Extend(32))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
-		binary.BigEndian.PutUint32(p[16:20], uint32(m.LastFetchedEpoch))
-		binary.BigEndian.PutUint64(p[20:28], uint64(m.LogStartOffset))
-		binary.BigEndian.PutUint32(p[28:32], uint32(m.PartitionMaxBytes))
+		b := w.Room(32)
+		{
+			n := len(b)
+			b = b[:n+32]
+			p := (*[32]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
+			binary.BigEndian.PutUint32(p[16:20], uint32(m.LastFetchedEpoch))
+			binary.BigEndian.PutUint64(p[20:28], uint64(m.LogStartOffset))
+			binary.BigEndian.PutUint32(p[28:32], uint32(m.PartitionMaxBytes))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := !m.ReplicaDirectoryId.IsZero()
 	if set0 {
@@ -1779,8 +2038,14 @@ func encodeFetchRequestFetchPartitionV17(w *wire.Writer, m *FetchRequestFetchPar
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[16]byte)(w.Extend(16))
-			copy(p[0:16], m.ReplicaDirectoryId[:])
+			b := w.Room(16)
+			{
+				n := len(b)
+				b = b[:n+16]
+				p := (*[16]byte)(b[n:])
+				copy(p[0:16], m.ReplicaDirectoryId[:])
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -1803,6 +2068,9 @@ func decodeFetchRequestFetchPartitionV18(r *wire.Reader, m *FetchRequestFetchPar
 		m.LastFetchedEpoch = int32(binary.BigEndian.Uint32(p[16:20]))
 		m.LogStartOffset = int64(binary.BigEndian.Uint64(p[20:28]))
 		m.PartitionMaxBytes = int32(binary.BigEndian.Uint32(p[28:32]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -1842,15 +2110,21 @@ func decodeFetchRequestFetchPartitionV18(r *wire.Reader, m *FetchRequestFetchPar
 }
 func encodeFetchRequestFetchPartitionV18(w *wire.Writer, m *FetchRequestFetchPartition) bool {
 	{
-		p := (*[32]byte)(w.Extend(32))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
-		binary.BigEndian.PutUint32(p[16:20], uint32(m.LastFetchedEpoch))
-		binary.BigEndian.PutUint64(p[20:28], uint64(m.LogStartOffset))
-		binary.BigEndian.PutUint32(p[28:32], uint32(m.PartitionMaxBytes))
+		b := w.Room(32)
+		{
+			n := len(b)
+			b = b[:n+32]
+			p := (*[32]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.FetchOffset))
+			binary.BigEndian.PutUint32(p[16:20], uint32(m.LastFetchedEpoch))
+			binary.BigEndian.PutUint64(p[20:28], uint64(m.LogStartOffset))
+			binary.BigEndian.PutUint32(p[28:32], uint32(m.PartitionMaxBytes))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := !m.ReplicaDirectoryId.IsZero()
 	if set0 {
@@ -1871,8 +2145,14 @@ func encodeFetchRequestFetchPartitionV18(w *wire.Writer, m *FetchRequestFetchPar
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[16]byte)(w.Extend(16))
-			copy(p[0:16], m.ReplicaDirectoryId[:])
+			b := w.Room(16)
+			{
+				n := len(b)
+				b = b[:n+16]
+				p := (*[16]byte)(b[n:])
+				copy(p[0:16], m.ReplicaDirectoryId[:])
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -1882,8 +2162,14 @@ func encodeFetchRequestFetchPartitionV18(w *wire.Writer, m *FetchRequestFetchPar
 	if set1 {
 		at := w.BeginTag(1)
 		{
-			p := (*[8]byte)(w.Extend(8))
-			binary.BigEndian.PutUint64(p[0:8], uint64(m.HighWatermark))
+			b := w.Room(8)
+			{
+				n := len(b)
+				b = b[:n+8]
+				p := (*[8]byte)(b[n:])
+				binary.BigEndian.PutUint64(p[0:8], uint64(m.HighWatermark))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -1906,8 +2192,13 @@ func decodeFetchRequestForgottenTopicV7(r *wire.Reader, m *FetchRequestForgotten
 	return true
 }
 func encodeFetchRequestForgottenTopicV7(w *wire.Writer, m *FetchRequestForgottenTopic) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1922,23 +2213,26 @@ func decodeFetchRequestForgottenTopicV12(r *wire.Reader, m *FetchRequestForgotte
 	if !r.CompactString(&m.Topic) {
 		return r.In("Topic")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchRequestForgottenTopicV12(w *wire.Writer, m *FetchRequestForgottenTopic) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1953,24 +2247,28 @@ func decodeFetchRequestForgottenTopicV13(r *wire.Reader, m *FetchRequestForgotte
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchRequestForgottenTopicV13(w *wire.Writer, m *FetchRequestForgottenTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -20,7 +20,7 @@ type FetchResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 16-18, tag 0.
 	NodeEndpoints []FetchResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponse returns a FetchResponse with every field at its default.
@@ -38,7 +38,7 @@ type FetchResponseFetchableTopicResponse struct {
 	// Partitions: []PartitionData, versions 4-18.
 	Partitions []FetchResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponseFetchableTopicResponse returns a FetchResponseFetchableTopicResponse with every field at its default.
@@ -72,7 +72,7 @@ type FetchResponsePartitionData struct {
 	// Records: records, versions 4-18, nullable in 4-18, default null.
 	Records []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponsePartitionData returns a FetchResponsePartitionData with every field at its default.
@@ -80,9 +80,12 @@ func DefaultFetchResponsePartitionData() FetchResponsePartitionData {
 	m := FetchResponsePartitionData{}
 	m.LastStableOffset = -1
 	m.LogStartOffset = -1
-	m.DivergingEpoch = DefaultFetchResponseEpochEndOffset()
-	m.CurrentLeader = DefaultFetchResponseLeaderIdAndEpoch()
-	m.SnapshotId = DefaultFetchResponseSnapshotId()
+	m.DivergingEpoch.Epoch = -1
+	m.DivergingEpoch.EndOffset = -1
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
+	m.SnapshotId.EndOffset = -1
+	m.SnapshotId.Epoch = -1
 	m.AbortedTransactions = []FetchResponseAbortedTransaction{}
 	m.PreferredReadReplica = -1
 	return m
@@ -95,7 +98,7 @@ type FetchResponseEpochEndOffset struct {
 	// EndOffset: int64, versions 12-18, default -1.
 	EndOffset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponseEpochEndOffset returns a FetchResponseEpochEndOffset with every field at its default.
@@ -113,7 +116,7 @@ type FetchResponseLeaderIdAndEpoch struct {
 	// LeaderEpoch: int32, versions 12-18, default -1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponseLeaderIdAndEpoch returns a FetchResponseLeaderIdAndEpoch with every field at its default.
@@ -131,7 +134,7 @@ type FetchResponseSnapshotId struct {
 	// Epoch: int32, versions 12-18, default -1.
 	Epoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponseSnapshotId returns a FetchResponseSnapshotId with every field at its default.
@@ -149,7 +152,7 @@ type FetchResponseAbortedTransaction struct {
 	// FirstOffset: int64, versions 4-18.
 	FirstOffset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponseAbortedTransaction returns a FetchResponseAbortedTransaction with every field at its default.
@@ -169,7 +172,7 @@ type FetchResponseNodeEndpoint struct {
 	// Rack: string, versions 16-18, nullable in 16-18, default null.
 	Rack wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchResponseNodeEndpoint returns a FetchResponseNodeEndpoint with every field at its default.
@@ -285,8 +288,14 @@ func encodeFetchResponseV4(w *wire.Writer, m *FetchResponse) bool {
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -333,8 +342,14 @@ func encodeFetchResponseV5(w *wire.Writer, m *FetchResponse) bool {
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -380,10 +395,16 @@ func encodeFetchResponseV7(w *wire.Writer, m *FetchResponse) bool {
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -429,10 +450,16 @@ func encodeFetchResponseV11(w *wire.Writer, m *FetchResponse) bool {
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -471,6 +498,9 @@ func decodeFetchResponseV12(r *wire.Reader, m *FetchResponse) bool {
 		}
 		m.Responses = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -496,10 +526,16 @@ func encodeFetchResponseV12(w *wire.Writer, m *FetchResponse) bool {
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -508,6 +544,9 @@ func encodeFetchResponseV12(w *wire.Writer, m *FetchResponse) bool {
 		if !encodeFetchResponseFetchableTopicResponseV12(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -538,6 +577,9 @@ func decodeFetchResponseV13(r *wire.Reader, m *FetchResponse) bool {
 		}
 		m.Responses = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -563,10 +605,16 @@ func encodeFetchResponseV13(w *wire.Writer, m *FetchResponse) bool {
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -575,6 +623,9 @@ func encodeFetchResponseV13(w *wire.Writer, m *FetchResponse) bool {
 		if !encodeFetchResponseFetchableTopicResponseV13(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -604,6 +655,9 @@ func decodeFetchResponseV16(r *wire.Reader, m *FetchResponse) bool {
 			}
 		}
 		m.Responses = s
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -639,10 +693,16 @@ func decodeFetchResponseV16(r *wire.Reader, m *FetchResponse) bool {
 }
 func encodeFetchResponseV16(w *wire.Writer, m *FetchResponse) bool {
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.SessionId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -652,7 +712,7 @@ func encodeFetchResponseV16(w *wire.Writer, m *FetchResponse) bool {
 			return w.InIndex("Responses", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.NodeEndpoints) != 0
 	if set0 {
@@ -703,8 +763,13 @@ func decodeFetchResponseFetchableTopicResponseV4(r *wire.Reader, m *FetchRespons
 	return true
 }
 func encodeFetchResponseFetchableTopicResponseV4(w *wire.Writer, m *FetchResponseFetchableTopicResponse) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -739,8 +804,13 @@ func decodeFetchResponseFetchableTopicResponseV5(r *wire.Reader, m *FetchRespons
 	return true
 }
 func encodeFetchResponseFetchableTopicResponseV5(w *wire.Writer, m *FetchResponseFetchableTopicResponse) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -775,8 +845,13 @@ func decodeFetchResponseFetchableTopicResponseV11(r *wire.Reader, m *FetchRespon
 	return true
 }
 func encodeFetchResponseFetchableTopicResponseV11(w *wire.Writer, m *FetchResponseFetchableTopicResponse) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -808,11 +883,16 @@ func decodeFetchResponseFetchableTopicResponseV12(r *wire.Reader, m *FetchRespon
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchResponseFetchableTopicResponseV12(w *wire.Writer, m *FetchResponseFetchableTopicResponse) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -821,6 +901,9 @@ func encodeFetchResponseFetchableTopicResponseV12(w *wire.Writer, m *FetchRespon
 		if !encodeFetchResponsePartitionDataV12(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -849,12 +932,18 @@ func decodeFetchResponseFetchableTopicResponseV13(r *wire.Reader, m *FetchRespon
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchResponseFetchableTopicResponseV13(w *wire.Writer, m *FetchResponseFetchableTopicResponse) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -864,6 +953,9 @@ func encodeFetchResponseFetchableTopicResponseV13(w *wire.Writer, m *FetchRespon
 			return w.InIndex("Partitions", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -871,9 +963,12 @@ func encodeFetchResponseFetchableTopicResponseV13(w *wire.Writer, m *FetchRespon
 }
 func decodeFetchResponsePartitionDataV4(r *wire.Reader, m *FetchResponsePartitionData) bool {
 	m.LogStartOffset = -1
-	m.DivergingEpoch = DefaultFetchResponseEpochEndOffset()
-	m.CurrentLeader = DefaultFetchResponseLeaderIdAndEpoch()
-	m.SnapshotId = DefaultFetchResponseSnapshotId()
+	m.DivergingEpoch.Epoch = -1
+	m.DivergingEpoch.EndOffset = -1
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
+	m.SnapshotId.EndOffset = -1
+	m.SnapshotId.Epoch = -1
 	m.PreferredReadReplica = -1
 	{
 		b := r.Take(22)
@@ -909,24 +1004,30 @@ func decodeFetchResponsePartitionDataV4(r *wire.Reader, m *FetchResponsePartitio
 	return true
 }
 func encodeFetchResponsePartitionDataV4(w *wire.Writer, m *FetchResponsePartitionData) bool {
-	if m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || len(m.DivergingEpoch.UnknownTags) != 0 {
+	if m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || m.DivergingEpoch.UnknownTags.Len() != 0 {
 		return w.Absent("DivergingEpoch")
 	}
-	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0 {
+	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0 {
 		return w.Absent("CurrentLeader")
 	}
-	if m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || len(m.SnapshotId.UnknownTags) != 0 {
+	if m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || m.SnapshotId.UnknownTags.Len() != 0 {
 		return w.Absent("SnapshotId")
 	}
 	if m.PreferredReadReplica != -1 {
 		return w.Absent("PreferredReadReplica")
 	}
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.AbortedTransactions), m.AbortedTransactions == nil, true) {
 		return w.In("AbortedTransactions")
@@ -945,9 +1046,12 @@ func encodeFetchResponsePartitionDataV4(w *wire.Writer, m *FetchResponsePartitio
 	return true
 }
 func decodeFetchResponsePartitionDataV5(r *wire.Reader, m *FetchResponsePartitionData) bool {
-	m.DivergingEpoch = DefaultFetchResponseEpochEndOffset()
-	m.CurrentLeader = DefaultFetchResponseLeaderIdAndEpoch()
-	m.SnapshotId = DefaultFetchResponseSnapshotId()
+	m.DivergingEpoch.Epoch = -1
+	m.DivergingEpoch.EndOffset = -1
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
+	m.SnapshotId.EndOffset = -1
+	m.SnapshotId.Epoch = -1
 	m.PreferredReadReplica = -1
 	{
 		b := r.Take(30)
@@ -984,25 +1088,31 @@ func decodeFetchResponsePartitionDataV5(r *wire.Reader, m *FetchResponsePartitio
 	return true
 }
 func encodeFetchResponsePartitionDataV5(w *wire.Writer, m *FetchResponsePartitionData) bool {
-	if m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || len(m.DivergingEpoch.UnknownTags) != 0 {
+	if m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || m.DivergingEpoch.UnknownTags.Len() != 0 {
 		return w.Absent("DivergingEpoch")
 	}
-	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0 {
+	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0 {
 		return w.Absent("CurrentLeader")
 	}
-	if m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || len(m.SnapshotId.UnknownTags) != 0 {
+	if m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || m.SnapshotId.UnknownTags.Len() != 0 {
 		return w.Absent("SnapshotId")
 	}
 	if m.PreferredReadReplica != -1 {
 		return w.Absent("PreferredReadReplica")
 	}
 	{
-		p := (*[30]byte)(w.Extend(30))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
-		binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		b := w.Room(30)
+		{
+			n := len(b)
+			b = b[:n+30]
+			p := (*[30]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
+			binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.AbortedTransactions), m.AbortedTransactions == nil, true) {
 		return w.In("AbortedTransactions")
@@ -1021,9 +1131,12 @@ func encodeFetchResponsePartitionDataV5(w *wire.Writer, m *FetchResponsePartitio
 	return true
 }
 func decodeFetchResponsePartitionDataV11(r *wire.Reader, m *FetchResponsePartitionData) bool {
-	m.DivergingEpoch = DefaultFetchResponseEpochEndOffset()
-	m.CurrentLeader = DefaultFetchResponseLeaderIdAndEpoch()
-	m.SnapshotId = DefaultFetchResponseSnapshotId()
+	m.DivergingEpoch.Epoch = -1
+	m.DivergingEpoch.EndOffset = -1
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
+	m.SnapshotId.EndOffset = -1
+	m.SnapshotId.Epoch = -1
 	{
 		b := r.Take(30)
 		if b == nil {
@@ -1067,22 +1180,28 @@ func decodeFetchResponsePartitionDataV11(r *wire.Reader, m *FetchResponsePartiti
 	return true
 }
 func encodeFetchResponsePartitionDataV11(w *wire.Writer, m *FetchResponsePartitionData) bool {
-	if m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || len(m.DivergingEpoch.UnknownTags) != 0 {
+	if m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || m.DivergingEpoch.UnknownTags.Len() != 0 {
 		return w.Absent("DivergingEpoch")
 	}
-	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0 {
+	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0 {
 		return w.Absent("CurrentLeader")
 	}
-	if m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || len(m.SnapshotId.UnknownTags) != 0 {
+	if m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || m.SnapshotId.UnknownTags.Len() != 0 {
 		return w.Absent("SnapshotId")
 	}
 	{
-		p := (*[30]byte)(w.Extend(30))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
-		binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		b := w.Room(30)
+		{
+			n := len(b)
+			b = b[:n+30]
+			p := (*[30]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
+			binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.AbortedTransactions), m.AbortedTransactions == nil, true) {
 		return w.In("AbortedTransactions")
@@ -1093,8 +1212,14 @@ func encodeFetchResponsePartitionDataV11(w *wire.Writer, m *FetchResponsePartiti
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PreferredReadReplica))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PreferredReadReplica))
+		}
+		w.Wrote(b)
 	}
 	if !w.Records(m.Records, true) {
 		return w.In("Records")
@@ -1105,9 +1230,12 @@ func encodeFetchResponsePartitionDataV11(w *wire.Writer, m *FetchResponsePartiti
 	return true
 }
 func decodeFetchResponsePartitionDataV12(r *wire.Reader, m *FetchResponsePartitionData) bool {
-	m.DivergingEpoch = DefaultFetchResponseEpochEndOffset()
-	m.CurrentLeader = DefaultFetchResponseLeaderIdAndEpoch()
-	m.SnapshotId = DefaultFetchResponseSnapshotId()
+	m.DivergingEpoch.Epoch = -1
+	m.DivergingEpoch.EndOffset = -1
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
+	m.SnapshotId.EndOffset = -1
+	m.SnapshotId.Epoch = -1
 	{
 		b := r.Take(30)
 		if b == nil {
@@ -1148,6 +1276,9 @@ func decodeFetchResponsePartitionDataV12(r *wire.Reader, m *FetchResponsePartiti
 	if !r.CompactBytes(&m.Records, true) {
 		return r.In("Records")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -1180,12 +1311,18 @@ func decodeFetchResponsePartitionDataV12(r *wire.Reader, m *FetchResponsePartiti
 }
 func encodeFetchResponsePartitionDataV12(w *wire.Writer, m *FetchResponsePartitionData) bool {
 	{
-		p := (*[30]byte)(w.Extend(30))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
-		binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		b := w.Room(30)
+		{
+			n := len(b)
+			b = b[:n+30]
+			p := (*[30]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.HighWatermark))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LastStableOffset))
+			binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AbortedTransactions), m.AbortedTransactions == nil, true) {
 		return w.In("AbortedTransactions")
@@ -1196,23 +1333,29 @@ func encodeFetchResponsePartitionDataV12(w *wire.Writer, m *FetchResponsePartiti
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PreferredReadReplica))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PreferredReadReplica))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactRecords(m.Records, true) {
 		return w.In("Records")
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
-	set0 := m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || len(m.DivergingEpoch.UnknownTags) != 0
+	set0 := m.DivergingEpoch.Epoch != -1 || m.DivergingEpoch.EndOffset != -1 || m.DivergingEpoch.UnknownTags.Len() != 0
 	if set0 {
 		n++
 	}
-	set1 := m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0
+	set1 := m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0
 	if set1 {
 		n++
 	}
-	set2 := m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || len(m.SnapshotId.UnknownTags) != 0
+	set2 := m.SnapshotId.EndOffset != -1 || m.SnapshotId.Epoch != -1 || m.SnapshotId.UnknownTags.Len() != 0
 	if set2 {
 		n++
 	}
@@ -1266,13 +1409,22 @@ func decodeFetchResponseEpochEndOffsetV12(r *wire.Reader, m *FetchResponseEpochE
 		m.Epoch = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.EndOffset = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchResponseEpochEndOffsetV12(w *wire.Writer, m *FetchResponseEpochEndOffset) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.EndOffset))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.EndOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1289,13 +1441,22 @@ func decodeFetchResponseLeaderIdAndEpochV12(r *wire.Reader, m *FetchResponseLead
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchResponseLeaderIdAndEpochV12(w *wire.Writer, m *FetchResponseLeaderIdAndEpoch) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1312,13 +1473,22 @@ func decodeFetchResponseSnapshotIdV12(r *wire.Reader, m *FetchResponseSnapshotId
 		m.EndOffset = int64(binary.BigEndian.Uint64(p[0:8]))
 		m.Epoch = int32(binary.BigEndian.Uint32(p[8:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchResponseSnapshotIdV12(w *wire.Writer, m *FetchResponseSnapshotId) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1339,9 +1509,15 @@ func decodeFetchResponseAbortedTransactionV4(r *wire.Reader, m *FetchResponseAbo
 }
 func encodeFetchResponseAbortedTransactionV4(w *wire.Writer, m *FetchResponseAbortedTransaction) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.FirstOffset))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.FirstOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1358,13 +1534,22 @@ func decodeFetchResponseAbortedTransactionV12(r *wire.Reader, m *FetchResponseAb
 		m.ProducerId = int64(binary.BigEndian.Uint64(p[0:8]))
 		m.FirstOffset = int64(binary.BigEndian.Uint64(p[8:16]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchResponseAbortedTransactionV12(w *wire.Writer, m *FetchResponseAbortedTransaction) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.FirstOffset))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.FirstOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1394,22 +1579,39 @@ func decodeFetchResponseNodeEndpointV16(r *wire.Reader, m *FetchResponseNodeEndp
 	if !r.CompactNullString(&m.Rack) {
 		return r.In("Rack")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchResponseNodeEndpointV16(w *wire.Writer, m *FetchResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
-	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type FetchSnapshotRequest struct {
 	// Topics: []TopicSnapshot, versions 0-1.
 	Topics []FetchSnapshotRequestTopicSnapshot
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotRequest returns a FetchSnapshotRequest with every field at its default.
@@ -36,7 +36,7 @@ type FetchSnapshotRequestTopicSnapshot struct {
 	// Partitions: []PartitionSnapshot, versions 0-1.
 	Partitions []FetchSnapshotRequestPartitionSnapshot
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotRequestTopicSnapshot returns a FetchSnapshotRequestTopicSnapshot with every field at its default.
@@ -58,7 +58,7 @@ type FetchSnapshotRequestPartitionSnapshot struct {
 	// ReplicaDirectoryId: uuid, versions 1, tag 0, ignorable.
 	ReplicaDirectoryId wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotRequestPartitionSnapshot returns a FetchSnapshotRequestPartitionSnapshot with every field at its default.
@@ -74,7 +74,7 @@ type FetchSnapshotRequestSnapshotId struct {
 	// Epoch: int32, versions 0-1.
 	Epoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotRequestSnapshotId returns a FetchSnapshotRequestSnapshotId with every field at its default.
@@ -161,6 +161,9 @@ func decodeFetchSnapshotRequestV0(r *wire.Reader, m *FetchSnapshotRequest) bool 
 		}
 		m.Topics = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -185,9 +188,15 @@ func decodeFetchSnapshotRequestV0(r *wire.Reader, m *FetchSnapshotRequest) bool 
 }
 func encodeFetchSnapshotRequestV0(w *wire.Writer, m *FetchSnapshotRequest) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxBytes))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxBytes))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -197,7 +206,7 @@ func encodeFetchSnapshotRequestV0(w *wire.Writer, m *FetchSnapshotRequest) bool 
 			return w.InIndex("Topics", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ClusterId.Valid
 	if set0 {
@@ -213,8 +222,17 @@ func encodeFetchSnapshotRequestV0(w *wire.Writer, m *FetchSnapshotRequest) bool 
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactNullString(m.ClusterId, true) {
-			return w.In("ClusterId")
+		{
+			if len(m.ClusterId.S) > wire.MaxString {
+				return w.TooLong("ClusterId", len(m.ClusterId.S))
+			}
+			b := w.Room(5 + len(m.ClusterId.S))
+			if !m.ClusterId.Valid {
+				b = append(b, 0)
+			} else {
+				b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -246,6 +264,9 @@ func decodeFetchSnapshotRequestV1(r *wire.Reader, m *FetchSnapshotRequest) bool 
 		}
 		m.Topics = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -270,9 +291,15 @@ func decodeFetchSnapshotRequestV1(r *wire.Reader, m *FetchSnapshotRequest) bool 
 }
 func encodeFetchSnapshotRequestV1(w *wire.Writer, m *FetchSnapshotRequest) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxBytes))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxBytes))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -282,7 +309,7 @@ func encodeFetchSnapshotRequestV1(w *wire.Writer, m *FetchSnapshotRequest) bool 
 			return w.InIndex("Topics", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ClusterId.Valid
 	if set0 {
@@ -298,8 +325,17 @@ func encodeFetchSnapshotRequestV1(w *wire.Writer, m *FetchSnapshotRequest) bool 
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactNullString(m.ClusterId, true) {
-			return w.In("ClusterId")
+		{
+			if len(m.ClusterId.S) > wire.MaxString {
+				return w.TooLong("ClusterId", len(m.ClusterId.S))
+			}
+			b := w.Room(5 + len(m.ClusterId.S))
+			if !m.ClusterId.Valid {
+				b = append(b, 0)
+			} else {
+				b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -325,11 +361,16 @@ func decodeFetchSnapshotRequestTopicSnapshotV0(r *wire.Reader, m *FetchSnapshotR
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchSnapshotRequestTopicSnapshotV0(w *wire.Writer, m *FetchSnapshotRequestTopicSnapshot) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -338,6 +379,9 @@ func encodeFetchSnapshotRequestTopicSnapshotV0(w *wire.Writer, m *FetchSnapshotR
 		if !encodeFetchSnapshotRequestPartitionSnapshotV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -361,11 +405,16 @@ func decodeFetchSnapshotRequestTopicSnapshotV1(r *wire.Reader, m *FetchSnapshotR
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchSnapshotRequestTopicSnapshotV1(w *wire.Writer, m *FetchSnapshotRequestTopicSnapshot) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -374,6 +423,9 @@ func encodeFetchSnapshotRequestTopicSnapshotV1(w *wire.Writer, m *FetchSnapshotR
 		if !encodeFetchSnapshotRequestPartitionSnapshotV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -401,6 +453,9 @@ func decodeFetchSnapshotRequestPartitionSnapshotV0(r *wire.Reader, m *FetchSnaps
 		p := (*[8]byte)(b)
 		m.Position = int64(binary.BigEndian.Uint64(p[0:8]))
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -423,16 +478,31 @@ func decodeFetchSnapshotRequestPartitionSnapshotV0(r *wire.Reader, m *FetchSnaps
 }
 func encodeFetchSnapshotRequestPartitionSnapshotV0(w *wire.Writer, m *FetchSnapshotRequestPartitionSnapshot) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !encodeFetchSnapshotRequestSnapshotIdV0(w, &m.SnapshotId) {
 		return w.In("SnapshotId")
 	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Position))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Position))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -459,6 +529,9 @@ func decodeFetchSnapshotRequestPartitionSnapshotV1(r *wire.Reader, m *FetchSnaps
 		}
 		p := (*[8]byte)(b)
 		m.Position = int64(binary.BigEndian.Uint64(p[0:8]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -489,18 +562,30 @@ func decodeFetchSnapshotRequestPartitionSnapshotV1(r *wire.Reader, m *FetchSnaps
 }
 func encodeFetchSnapshotRequestPartitionSnapshotV1(w *wire.Writer, m *FetchSnapshotRequestPartitionSnapshot) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !encodeFetchSnapshotRequestSnapshotIdV0(w, &m.SnapshotId) {
 		return w.In("SnapshotId")
 	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Position))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Position))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := !m.ReplicaDirectoryId.IsZero()
 	if set0 {
@@ -517,8 +602,14 @@ func encodeFetchSnapshotRequestPartitionSnapshotV1(w *wire.Writer, m *FetchSnaps
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[16]byte)(w.Extend(16))
-			copy(p[0:16], m.ReplicaDirectoryId[:])
+			b := w.Room(16)
+			{
+				n := len(b)
+				b = b[:n+16]
+				p := (*[16]byte)(b[n:])
+				copy(p[0:16], m.ReplicaDirectoryId[:])
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -537,13 +628,22 @@ func decodeFetchSnapshotRequestSnapshotIdV0(r *wire.Reader, m *FetchSnapshotRequ
 		m.EndOffset = int64(binary.BigEndian.Uint64(p[0:8]))
 		m.Epoch = int32(binary.BigEndian.Uint32(p[8:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchSnapshotRequestSnapshotIdV0(w *wire.Writer, m *FetchSnapshotRequestSnapshotId) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

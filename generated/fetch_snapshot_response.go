@@ -18,7 +18,7 @@ type FetchSnapshotResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 1, tag 0.
 	NodeEndpoints []FetchSnapshotResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotResponse returns a FetchSnapshotResponse with every field at its default.
@@ -34,7 +34,7 @@ type FetchSnapshotResponseTopicSnapshot struct {
 	// Partitions: []PartitionSnapshot, versions 0-1.
 	Partitions []FetchSnapshotResponsePartitionSnapshot
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotResponseTopicSnapshot returns a FetchSnapshotResponseTopicSnapshot with every field at its default.
@@ -60,7 +60,7 @@ type FetchSnapshotResponsePartitionSnapshot struct {
 	// UnalignedRecords: records, versions 0-1, default null.
 	UnalignedRecords []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotResponsePartitionSnapshot returns a FetchSnapshotResponsePartitionSnapshot with every field at its default.
@@ -76,7 +76,7 @@ type FetchSnapshotResponseSnapshotId struct {
 	// Epoch: int32, versions 0-1.
 	Epoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotResponseSnapshotId returns a FetchSnapshotResponseSnapshotId with every field at its default.
@@ -92,7 +92,7 @@ type FetchSnapshotResponseLeaderIdAndEpoch struct {
 	// LeaderEpoch: int32, versions 0-1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotResponseLeaderIdAndEpoch returns a FetchSnapshotResponseLeaderIdAndEpoch with every field at its default.
@@ -110,7 +110,7 @@ type FetchSnapshotResponseNodeEndpoint struct {
 	// Port: uint16, versions 1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFetchSnapshotResponseNodeEndpoint returns a FetchSnapshotResponseNodeEndpoint with every field at its default.
@@ -197,6 +197,9 @@ func decodeFetchSnapshotResponseV0(r *wire.Reader, m *FetchSnapshotResponse) boo
 		}
 		m.Topics = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -222,9 +225,15 @@ func encodeFetchSnapshotResponseV0(w *wire.Writer, m *FetchSnapshotResponse) boo
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -233,6 +242,9 @@ func encodeFetchSnapshotResponseV0(w *wire.Writer, m *FetchSnapshotResponse) boo
 		if !encodeFetchSnapshotResponseTopicSnapshotV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -261,6 +273,9 @@ func decodeFetchSnapshotResponseV1(r *wire.Reader, m *FetchSnapshotResponse) boo
 			}
 		}
 		m.Topics = s
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -296,9 +311,15 @@ func decodeFetchSnapshotResponseV1(r *wire.Reader, m *FetchSnapshotResponse) boo
 }
 func encodeFetchSnapshotResponseV1(w *wire.Writer, m *FetchSnapshotResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -308,7 +329,7 @@ func encodeFetchSnapshotResponseV1(w *wire.Writer, m *FetchSnapshotResponse) boo
 			return w.InIndex("Topics", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.NodeEndpoints) != 0
 	if set0 {
@@ -356,11 +377,16 @@ func decodeFetchSnapshotResponseTopicSnapshotV0(r *wire.Reader, m *FetchSnapshot
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchSnapshotResponseTopicSnapshotV0(w *wire.Writer, m *FetchSnapshotResponseTopicSnapshot) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -369,6 +395,9 @@ func encodeFetchSnapshotResponseTopicSnapshotV0(w *wire.Writer, m *FetchSnapshot
 		if !encodeFetchSnapshotResponsePartitionSnapshotV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -400,6 +429,9 @@ func decodeFetchSnapshotResponsePartitionSnapshotV0(r *wire.Reader, m *FetchSnap
 	if !r.CompactBytes(&m.UnalignedRecords, false) {
 		return r.In("UnalignedRecords")
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -424,24 +456,36 @@ func decodeFetchSnapshotResponsePartitionSnapshotV0(r *wire.Reader, m *FetchSnap
 }
 func encodeFetchSnapshotResponsePartitionSnapshotV0(w *wire.Writer, m *FetchSnapshotResponsePartitionSnapshot) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !encodeFetchSnapshotResponseSnapshotIdV0(w, &m.SnapshotId) {
 		return w.In("SnapshotId")
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Size))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.Position))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Size))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.Position))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactRecords(m.UnalignedRecords, false) {
 		return w.In("UnalignedRecords")
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
-	set0 := m.CurrentLeader.LeaderId != 0 || m.CurrentLeader.LeaderEpoch != 0 || len(m.CurrentLeader.UnknownTags) != 0
+	set0 := m.CurrentLeader.LeaderId != 0 || m.CurrentLeader.LeaderEpoch != 0 || m.CurrentLeader.UnknownTags.Len() != 0
 	if set0 {
 		n++
 	}
@@ -475,13 +519,22 @@ func decodeFetchSnapshotResponseSnapshotIdV0(r *wire.Reader, m *FetchSnapshotRes
 		m.EndOffset = int64(binary.BigEndian.Uint64(p[0:8]))
 		m.Epoch = int32(binary.BigEndian.Uint32(p[8:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchSnapshotResponseSnapshotIdV0(w *wire.Writer, m *FetchSnapshotResponseSnapshotId) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -498,13 +551,22 @@ func decodeFetchSnapshotResponseLeaderIdAndEpochV0(r *wire.Reader, m *FetchSnaps
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchSnapshotResponseLeaderIdAndEpochV0(w *wire.Writer, m *FetchSnapshotResponseLeaderIdAndEpoch) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -531,19 +593,31 @@ func decodeFetchSnapshotResponseNodeEndpointV1(r *wire.Reader, m *FetchSnapshotR
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFetchSnapshotResponseNodeEndpointV1(w *wire.Writer, m *FetchSnapshotResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(11 + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // FindCoordinatorRequest is Kafka's message of that name, versions 0-6.
 type FindCoordinatorRequest struct {
@@ -13,7 +16,7 @@ type FindCoordinatorRequest struct {
 	// CoordinatorKeys: []string, versions 4-6.
 	CoordinatorKeys []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFindCoordinatorRequest returns a FindCoordinatorRequest with every field at its default.
@@ -98,8 +101,13 @@ func encodeFindCoordinatorRequestV0(w *wire.Writer, m *FindCoordinatorRequest) b
 	if len(m.CoordinatorKeys) != 0 {
 		return w.Absent("CoordinatorKeys")
 	}
-	if !w.String(m.Key) {
-		return w.In("Key")
+	{
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		b := w.Room(5 + len(m.Key))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Key))), m.Key...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -124,12 +132,19 @@ func encodeFindCoordinatorRequestV1(w *wire.Writer, m *FindCoordinatorRequest) b
 	if len(m.CoordinatorKeys) != 0 {
 		return w.Absent("CoordinatorKeys")
 	}
-	if !w.String(m.Key) {
-		return w.In("Key")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.KeyType)
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		b := w.Room(6 + len(m.Key))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Key))), m.Key...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.KeyType)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -148,18 +163,28 @@ func decodeFindCoordinatorRequestV3(r *wire.Reader, m *FindCoordinatorRequest) b
 		p := (*[1]byte)(b)
 		m.KeyType = int8(p[0])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFindCoordinatorRequestV3(w *wire.Writer, m *FindCoordinatorRequest) bool {
 	if len(m.CoordinatorKeys) != 0 {
 		return w.Absent("CoordinatorKeys")
 	}
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.KeyType)
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		b := w.Room(6 + len(m.Key))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.KeyType)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -184,21 +209,30 @@ func decodeFindCoordinatorRequestV4(r *wire.Reader, m *FindCoordinatorRequest) b
 			return r.In("CoordinatorKeys")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFindCoordinatorRequestV4(w *wire.Writer, m *FindCoordinatorRequest) bool {
 	if m.Key != "" {
 		return w.Absent("Key")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.KeyType)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.KeyType)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.CoordinatorKeys), false, false) {
 		return w.In("CoordinatorKeys")
 	}
 	if !w.CompactStrings(m.CoordinatorKeys) {
 		return w.In("CoordinatorKeys")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

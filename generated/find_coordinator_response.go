@@ -24,7 +24,7 @@ type FindCoordinatorResponse struct {
 	// Coordinators: []Coordinator, versions 4-6.
 	Coordinators []FindCoordinatorResponseCoordinator
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFindCoordinatorResponse returns a FindCoordinatorResponse with every field at its default.
@@ -52,7 +52,7 @@ type FindCoordinatorResponseCoordinator struct {
 	// ErrorMessage: string, versions 4-6, nullable in 4-6, ignorable.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultFindCoordinatorResponseCoordinator returns a FindCoordinatorResponseCoordinator with every field at its default.
@@ -160,16 +160,25 @@ func encodeFindCoordinatorResponseV0(w *wire.Writer, m *FindCoordinatorResponse)
 		return w.Absent("Coordinators")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.NodeId))
-	}
-	if !w.String(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(15 + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.NodeId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Host))), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -215,23 +224,39 @@ func encodeFindCoordinatorResponseV1(w *wire.Writer, m *FindCoordinatorResponse)
 		return w.Absent("Coordinators")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
-	}
-	if !w.String(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(24 + len(m.ErrorMessage.S) + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Host))), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -270,30 +295,49 @@ func decodeFindCoordinatorResponseV3(r *wire.Reader, m *FindCoordinatorResponse)
 		p := (*[4]byte)(b)
 		m.Port = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFindCoordinatorResponseV3(w *wire.Writer, m *FindCoordinatorResponse) bool {
 	if len(m.Coordinators) != 0 {
 		return w.Absent("Coordinators")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(24 + len(m.ErrorMessage.S) + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -326,7 +370,7 @@ func decodeFindCoordinatorResponseV4(r *wire.Reader, m *FindCoordinatorResponse)
 		}
 		m.Coordinators = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFindCoordinatorResponseV4(w *wire.Writer, m *FindCoordinatorResponse) bool {
 	if m.ErrorCode != 0 {
@@ -342,8 +386,14 @@ func encodeFindCoordinatorResponseV4(w *wire.Writer, m *FindCoordinatorResponse)
 		return w.Absent("Port")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Coordinators), false, false) {
 		return w.In("Coordinators")
@@ -352,6 +402,9 @@ func encodeFindCoordinatorResponseV4(w *wire.Writer, m *FindCoordinatorResponse)
 		if !encodeFindCoordinatorResponseCoordinatorV4(w, &m.Coordinators[i]) {
 			return w.InIndex("Coordinators", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -385,26 +438,44 @@ func decodeFindCoordinatorResponseCoordinatorV4(r *wire.Reader, m *FindCoordinat
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeFindCoordinatorResponseCoordinatorV4(w *wire.Writer, m *FindCoordinatorResponseCoordinator) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(25 + len(m.Key) + len(m.Host) + len(m.ErrorMessage.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -9,7 +9,7 @@ type GetTelemetrySubscriptionsRequest struct {
 	// ClientInstanceId: uuid, versions 0.
 	ClientInstanceId wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultGetTelemetrySubscriptionsRequest returns a GetTelemetrySubscriptionsRequest with every field at its default.
@@ -78,12 +78,21 @@ func decodeGetTelemetrySubscriptionsRequestV0(r *wire.Reader, m *GetTelemetrySub
 		p := (*[16]byte)(b)
 		m.ClientInstanceId = wire.UUID(p[0:16])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeGetTelemetrySubscriptionsRequestV0(w *wire.Writer, m *GetTelemetrySubscriptionsRequest) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.ClientInstanceId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.ClientInstanceId[:])
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

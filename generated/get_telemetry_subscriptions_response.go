@@ -28,7 +28,7 @@ type GetTelemetrySubscriptionsResponse struct {
 	// RequestedMetrics: []string, versions 0.
 	RequestedMetrics []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultGetTelemetrySubscriptionsResponse returns a GetTelemetrySubscriptionsResponse with every field at its default.
@@ -126,31 +126,46 @@ func decodeGetTelemetrySubscriptionsResponseV0(r *wire.Reader, m *GetTelemetrySu
 			return r.In("RequestedMetrics")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeGetTelemetrySubscriptionsResponseV0(w *wire.Writer, m *GetTelemetrySubscriptionsResponse) bool {
 	{
-		p := (*[26]byte)(w.Extend(26))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		copy(p[6:22], m.ClientInstanceId[:])
-		binary.BigEndian.PutUint32(p[22:26], uint32(m.SubscriptionId))
+		b := w.Room(26)
+		{
+			n := len(b)
+			b = b[:n+26]
+			p := (*[26]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			copy(p[6:22], m.ClientInstanceId[:])
+			binary.BigEndian.PutUint32(p[22:26], uint32(m.SubscriptionId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AcceptedCompressionTypes), false, false) {
 		return w.In("AcceptedCompressionTypes")
 	}
 	w.Int8s(m.AcceptedCompressionTypes)
 	{
-		p := (*[9]byte)(w.Extend(9))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PushIntervalMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.TelemetryMaxBytes))
-		p[8] = wire.PutBool(m.DeltaTemporality)
+		b := w.Room(9)
+		{
+			n := len(b)
+			b = b[:n+9]
+			p := (*[9]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PushIntervalMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.TelemetryMaxBytes))
+			p[8] = wire.PutBool(m.DeltaTemporality)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.RequestedMetrics), false, false) {
 		return w.In("RequestedMetrics")
 	}
 	if !w.CompactStrings(m.RequestedMetrics) {
 		return w.In("RequestedMetrics")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // GroupMetadataKey is Kafka's message of that name, versions 0.
 type GroupMetadataKey struct {
@@ -74,8 +77,13 @@ func decodeGroupMetadataKeyV0(r *wire.Reader, m *GroupMetadataKey) bool {
 	return true
 }
 func encodeGroupMetadataKeyV0(w *wire.Writer, m *GroupMetadataKey) bool {
-	if !w.String(m.Group) {
-		return w.In("Group")
+	{
+		if len(m.Group) > wire.MaxString {
+			return w.TooLong("Group", len(m.Group))
+		}
+		b := w.Room(5 + len(m.Group))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Group))), m.Group...)
+		w.Wrote(b)
 	}
 	return true
 }

@@ -22,7 +22,7 @@ type GroupMetadataValue struct {
 	// Members: []MemberMetadata, versions 0-4.
 	Members []GroupMetadataValueMemberMetadata
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultGroupMetadataValue returns a GroupMetadataValue with every field at its default.
@@ -59,7 +59,7 @@ type GroupMetadataValueMemberMetadata struct {
 	// Assignment: bytes, versions 0-4.
 	Assignment []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultGroupMetadataValueMemberMetadata returns a GroupMetadataValueMemberMetadata with every field at its default.
@@ -171,18 +171,35 @@ func decodeGroupMetadataValueV0(r *wire.Reader, m *GroupMetadataValue) bool {
 	return true
 }
 func encodeGroupMetadataValueV0(w *wire.Writer, m *GroupMetadataValue) bool {
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
-	}
-	if !w.NullString(m.Protocol, true) {
-		return w.In("Protocol")
-	}
-	if !w.NullString(m.Leader, true) {
-		return w.In("Leader")
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.Protocol.S) > wire.MaxString {
+			return w.TooLong("Protocol", len(m.Protocol.S))
+		}
+		if len(m.Leader.S) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader.S))
+		}
+		b := w.Room(19 + len(m.ProtocolType) + len(m.Protocol.S) + len(m.Leader.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
+		}
+		if !m.Protocol.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Protocol.S))), m.Protocol.S...)
+		}
+		if !m.Leader.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Leader.S))), m.Leader.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -232,18 +249,35 @@ func decodeGroupMetadataValueV1(r *wire.Reader, m *GroupMetadataValue) bool {
 	return true
 }
 func encodeGroupMetadataValueV1(w *wire.Writer, m *GroupMetadataValue) bool {
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
-	}
-	if !w.NullString(m.Protocol, true) {
-		return w.In("Protocol")
-	}
-	if !w.NullString(m.Leader, true) {
-		return w.In("Leader")
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.Protocol.S) > wire.MaxString {
+			return w.TooLong("Protocol", len(m.Protocol.S))
+		}
+		if len(m.Leader.S) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader.S))
+		}
+		b := w.Room(19 + len(m.ProtocolType) + len(m.Protocol.S) + len(m.Leader.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
+		}
+		if !m.Protocol.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Protocol.S))), m.Protocol.S...)
+		}
+		if !m.Leader.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Leader.S))), m.Leader.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -300,22 +334,41 @@ func decodeGroupMetadataValueV2(r *wire.Reader, m *GroupMetadataValue) bool {
 	return true
 }
 func encodeGroupMetadataValueV2(w *wire.Writer, m *GroupMetadataValue) bool {
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
-	}
-	if !w.NullString(m.Protocol, true) {
-		return w.In("Protocol")
-	}
-	if !w.NullString(m.Leader, true) {
-		return w.In("Leader")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CurrentStateTimestamp))
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.Protocol.S) > wire.MaxString {
+			return w.TooLong("Protocol", len(m.Protocol.S))
+		}
+		if len(m.Leader.S) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader.S))
+		}
+		b := w.Room(27 + len(m.ProtocolType) + len(m.Protocol.S) + len(m.Leader.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
+		}
+		if !m.Protocol.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Protocol.S))), m.Protocol.S...)
+		}
+		if !m.Leader.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Leader.S))), m.Leader.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CurrentStateTimestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -372,22 +425,41 @@ func decodeGroupMetadataValueV3(r *wire.Reader, m *GroupMetadataValue) bool {
 	return true
 }
 func encodeGroupMetadataValueV3(w *wire.Writer, m *GroupMetadataValue) bool {
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
-	}
-	if !w.NullString(m.Protocol, true) {
-		return w.In("Protocol")
-	}
-	if !w.NullString(m.Leader, true) {
-		return w.In("Leader")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CurrentStateTimestamp))
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.Protocol.S) > wire.MaxString {
+			return w.TooLong("Protocol", len(m.Protocol.S))
+		}
+		if len(m.Leader.S) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader.S))
+		}
+		b := w.Room(27 + len(m.ProtocolType) + len(m.Protocol.S) + len(m.Leader.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
+		}
+		if !m.Protocol.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Protocol.S))), m.Protocol.S...)
+		}
+		if !m.Leader.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Leader.S))), m.Leader.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CurrentStateTimestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -441,25 +513,44 @@ func decodeGroupMetadataValueV4(r *wire.Reader, m *GroupMetadataValue) bool {
 		}
 		m.Members = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeGroupMetadataValueV4(w *wire.Writer, m *GroupMetadataValue) bool {
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
-	}
-	if !w.CompactNullString(m.Protocol, true) {
-		return w.In("Protocol")
-	}
-	if !w.CompactNullString(m.Leader, true) {
-		return w.In("Leader")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CurrentStateTimestamp))
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.Protocol.S) > wire.MaxString {
+			return w.TooLong("Protocol", len(m.Protocol.S))
+		}
+		if len(m.Leader.S) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader.S))
+		}
+		b := w.Room(27 + len(m.ProtocolType) + len(m.Protocol.S) + len(m.Leader.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Generation))
+		}
+		if !m.Protocol.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Protocol.S)+1)), m.Protocol.S...)
+		}
+		if !m.Leader.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Leader.S)+1)), m.Leader.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CurrentStateTimestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -468,6 +559,9 @@ func encodeGroupMetadataValueV4(w *wire.Writer, m *GroupMetadataValue) bool {
 		if !encodeGroupMetadataValueMemberMetadataV4(w, &m.Members[i]) {
 			return w.InIndex("Members", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -502,24 +596,29 @@ func decodeGroupMetadataValueMemberMetadataV0(r *wire.Reader, m *GroupMetadataVa
 	return true
 }
 func encodeGroupMetadataValueMemberMetadataV0(w *wire.Writer, m *GroupMetadataValueMemberMetadata) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.String(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.String(m.ClientHost) {
-		return w.In("ClientHost")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeout))
-	}
-	if !w.Bytes32(m.Subscription, false) {
-		return w.In("Subscription")
-	}
-	if !w.Bytes32(m.Assignment, false) {
-		return w.In("Assignment")
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(29 + len(m.MemberId) + len(m.ClientId) + len(m.ClientHost) + len(m.Subscription) + len(m.Assignment))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId))), m.ClientId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientHost))), m.ClientHost...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeout))
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Subscription))), m.Subscription...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Assignment))), m.Assignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -554,25 +653,30 @@ func decodeGroupMetadataValueMemberMetadataV1(r *wire.Reader, m *GroupMetadataVa
 	return true
 }
 func encodeGroupMetadataValueMemberMetadataV1(w *wire.Writer, m *GroupMetadataValueMemberMetadata) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.String(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.String(m.ClientHost) {
-		return w.In("ClientHost")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeout))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.SessionTimeout))
-	}
-	if !w.Bytes32(m.Subscription, false) {
-		return w.In("Subscription")
-	}
-	if !w.Bytes32(m.Assignment, false) {
-		return w.In("Assignment")
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(33 + len(m.MemberId) + len(m.ClientId) + len(m.ClientHost) + len(m.Subscription) + len(m.Assignment))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId))), m.ClientId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientHost))), m.ClientHost...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeout))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.SessionTimeout))
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Subscription))), m.Subscription...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Assignment))), m.Assignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -610,28 +714,38 @@ func decodeGroupMetadataValueMemberMetadataV3(r *wire.Reader, m *GroupMetadataVa
 	return true
 }
 func encodeGroupMetadataValueMemberMetadataV3(w *wire.Writer, m *GroupMetadataValueMemberMetadata) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.String(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.String(m.ClientHost) {
-		return w.In("ClientHost")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeout))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.SessionTimeout))
-	}
-	if !w.Bytes32(m.Subscription, false) {
-		return w.In("Subscription")
-	}
-	if !w.Bytes32(m.Assignment, false) {
-		return w.In("Assignment")
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(38 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.Subscription) + len(m.Assignment))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId))), m.ClientId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientHost))), m.ClientHost...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeout))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.SessionTimeout))
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Subscription))), m.Subscription...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Assignment))), m.Assignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -666,31 +780,44 @@ func decodeGroupMetadataValueMemberMetadataV4(r *wire.Reader, m *GroupMetadataVa
 	if !r.CompactBytes(&m.Assignment, false) {
 		return r.In("Assignment")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeGroupMetadataValueMemberMetadataV4(w *wire.Writer, m *GroupMetadataValueMemberMetadata) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeout))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.SessionTimeout))
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(38 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.Subscription) + len(m.Assignment))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeout))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.SessionTimeout))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Subscription)+1)), m.Subscription...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.Subscription, false) {
-		return w.In("Subscription")
-	}
-	if !w.CompactBytes(m.Assignment, false) {
-		return w.In("Assignment")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

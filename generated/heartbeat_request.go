@@ -18,7 +18,7 @@ type HeartbeatRequest struct {
 	// GroupInstanceId: string, versions 3-4, nullable in 3-4, default null.
 	GroupInstanceId wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultHeartbeatRequest returns a HeartbeatRequest with every field at its default.
@@ -107,15 +107,23 @@ func encodeHeartbeatRequestV0(w *wire.Writer, m *HeartbeatRequest) bool {
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(14 + len(m.GroupId) + len(m.MemberId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -143,18 +151,31 @@ func decodeHeartbeatRequestV3(r *wire.Reader, m *HeartbeatRequest) bool {
 	return true
 }
 func encodeHeartbeatRequestV3(w *wire.Writer, m *HeartbeatRequest) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -179,21 +200,37 @@ func decodeHeartbeatRequestV4(r *wire.Reader, m *HeartbeatRequest) bool {
 	if !r.CompactNullString(&m.GroupInstanceId) {
 		return r.In("GroupInstanceId")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeHeartbeatRequestV4(w *wire.Writer, m *HeartbeatRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

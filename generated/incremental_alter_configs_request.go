@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // IncrementalAlterConfigsRequest is Kafka's message of that name, versions 0-1.
 type IncrementalAlterConfigsRequest struct {
@@ -11,7 +14,7 @@ type IncrementalAlterConfigsRequest struct {
 	// ValidateOnly: bool, versions 0-1.
 	ValidateOnly bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultIncrementalAlterConfigsRequest returns a IncrementalAlterConfigsRequest with every field at its default.
@@ -29,7 +32,7 @@ type IncrementalAlterConfigsRequestAlterConfigsResource struct {
 	// Configs: []AlterableConfig, versions 0-1.
 	Configs []IncrementalAlterConfigsRequestAlterableConfig
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultIncrementalAlterConfigsRequestAlterConfigsResource returns a IncrementalAlterConfigsRequestAlterConfigsResource with every field at its default.
@@ -47,7 +50,7 @@ type IncrementalAlterConfigsRequestAlterableConfig struct {
 	// Value: string, versions 0-1, nullable in 0-1.
 	Value wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultIncrementalAlterConfigsRequestAlterableConfig returns a IncrementalAlterConfigsRequestAlterableConfig with every field at its default.
@@ -149,8 +152,14 @@ func encodeIncrementalAlterConfigsRequestV0(w *wire.Writer, m *IncrementalAlterC
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -179,7 +188,7 @@ func decodeIncrementalAlterConfigsRequestV1(r *wire.Reader, m *IncrementalAlterC
 		p := (*[1]byte)(b)
 		m.ValidateOnly = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeIncrementalAlterConfigsRequestV1(w *wire.Writer, m *IncrementalAlterConfigsRequest) bool {
 	if !w.CompactCount(len(m.Resources), false, false) {
@@ -191,8 +200,17 @@ func encodeIncrementalAlterConfigsRequestV1(w *wire.Writer, m *IncrementalAlterC
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -228,11 +246,18 @@ func decodeIncrementalAlterConfigsRequestAlterConfigsResourceV0(r *wire.Reader, 
 }
 func encodeIncrementalAlterConfigsRequestAlterConfigsResourceV0(w *wire.Writer, m *IncrementalAlterConfigsRequestAlterConfigsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(6 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Configs), false, false) {
 		return w.In("Configs")
@@ -272,15 +297,22 @@ func decodeIncrementalAlterConfigsRequestAlterConfigsResourceV1(r *wire.Reader, 
 		}
 		m.Configs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeIncrementalAlterConfigsRequestAlterConfigsResourceV1(w *wire.Writer, m *IncrementalAlterConfigsRequestAlterConfigsResource) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(6 + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Configs), false, false) {
 		return w.In("Configs")
@@ -289,6 +321,9 @@ func encodeIncrementalAlterConfigsRequestAlterConfigsResourceV1(w *wire.Writer, 
 		if !encodeIncrementalAlterConfigsRequestAlterableConfigV1(w, &m.Configs[i]) {
 			return w.InIndex("Configs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -313,15 +348,27 @@ func decodeIncrementalAlterConfigsRequestAlterableConfigV0(r *wire.Reader, m *In
 	return true
 }
 func encodeIncrementalAlterConfigsRequestAlterableConfigV0(w *wire.Writer, m *IncrementalAlterConfigsRequestAlterableConfig) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ConfigOperation)
-	}
-	if !w.NullString(m.Value, true) {
-		return w.In("Value")
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(11 + len(m.Name) + len(m.Value.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ConfigOperation)
+		}
+		if !m.Value.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Value.S))), m.Value.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -343,18 +390,33 @@ func decodeIncrementalAlterConfigsRequestAlterableConfigV1(r *wire.Reader, m *In
 	if !r.CompactNullString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeIncrementalAlterConfigsRequestAlterableConfigV1(w *wire.Writer, m *IncrementalAlterConfigsRequestAlterableConfig) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ConfigOperation)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Value.S) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value.S))
+		}
+		b := w.Room(11 + len(m.Name) + len(m.Value.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ConfigOperation)
+		}
+		if !m.Value.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Value, true) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

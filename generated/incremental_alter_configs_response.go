@@ -14,7 +14,7 @@ type IncrementalAlterConfigsResponse struct {
 	// Responses: []AlterConfigsResourceResponse, versions 0-1.
 	Responses []IncrementalAlterConfigsResponseAlterConfigsResourceResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultIncrementalAlterConfigsResponse returns a IncrementalAlterConfigsResponse with every field at its default.
@@ -34,7 +34,7 @@ type IncrementalAlterConfigsResponseAlterConfigsResourceResponse struct {
 	// ResourceName: string, versions 0-1.
 	ResourceName string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultIncrementalAlterConfigsResponseAlterConfigsResourceResponse returns a IncrementalAlterConfigsResponseAlterConfigsResourceResponse with every field at its default.
@@ -128,8 +128,14 @@ func decodeIncrementalAlterConfigsResponseV0(r *wire.Reader, m *IncrementalAlter
 }
 func encodeIncrementalAlterConfigsResponseV0(w *wire.Writer, m *IncrementalAlterConfigsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -166,12 +172,18 @@ func decodeIncrementalAlterConfigsResponseV1(r *wire.Reader, m *IncrementalAlter
 		}
 		m.Responses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeIncrementalAlterConfigsResponseV1(w *wire.Writer, m *IncrementalAlterConfigsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -180,6 +192,9 @@ func encodeIncrementalAlterConfigsResponseV1(w *wire.Writer, m *IncrementalAlter
 		if !encodeIncrementalAlterConfigsResponseAlterConfigsResourceResponseV1(w, &m.Responses[i]) {
 			return w.InIndex("Responses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -213,18 +228,32 @@ func decodeIncrementalAlterConfigsResponseAlterConfigsResourceResponseV0(r *wire
 }
 func encodeIncrementalAlterConfigsResponseAlterConfigsResourceResponseV0(w *wire.Writer, m *IncrementalAlterConfigsResponseAlterConfigsResourceResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.String(m.ResourceName) {
-		return w.In("ResourceName")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(13 + len(m.ErrorMessage.S) + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ResourceName))), m.ResourceName...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -254,22 +283,39 @@ func decodeIncrementalAlterConfigsResponseAlterConfigsResourceResponseV1(r *wire
 	if !r.CompactString(&m.ResourceName) {
 		return r.In("ResourceName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeIncrementalAlterConfigsResponseAlterConfigsResourceResponseV1(w *wire.Writer, m *IncrementalAlterConfigsResponseAlterConfigsResourceResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(13 + len(m.ErrorMessage.S) + len(m.ResourceName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
-	}
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

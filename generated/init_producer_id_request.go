@@ -22,7 +22,7 @@ type InitProducerIdRequest struct {
 	// KeepPreparedTxn: bool, versions 6.
 	KeepPreparedTxn bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultInitProducerIdRequest returns a InitProducerIdRequest with every field at its default.
@@ -129,12 +129,23 @@ func encodeInitProducerIdRequestV0(w *wire.Writer, m *InitProducerIdRequest) boo
 	if m.KeepPreparedTxn {
 		return w.Absent("KeepPreparedTxn")
 	}
-	if !w.NullString(m.TransactionalId, true) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+		if len(m.TransactionalId.S) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
+		}
+		b := w.Room(9 + len(m.TransactionalId.S))
+		if !m.TransactionalId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TransactionalId.S))), m.TransactionalId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -155,7 +166,7 @@ func decodeInitProducerIdRequestV2(r *wire.Reader, m *InitProducerIdRequest) boo
 		p := (*[4]byte)(b)
 		m.TransactionTimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitProducerIdRequestV2(w *wire.Writer, m *InitProducerIdRequest) bool {
 	if m.ProducerId != -1 {
@@ -170,12 +181,26 @@ func encodeInitProducerIdRequestV2(w *wire.Writer, m *InitProducerIdRequest) boo
 	if m.KeepPreparedTxn {
 		return w.Absent("KeepPreparedTxn")
 	}
-	if !w.CompactNullString(m.TransactionalId, true) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+		if len(m.TransactionalId.S) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
+		}
+		b := w.Room(9 + len(m.TransactionalId.S))
+		if !m.TransactionalId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId.S)+1)), m.TransactionalId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -196,7 +221,7 @@ func decodeInitProducerIdRequestV3(r *wire.Reader, m *InitProducerIdRequest) boo
 		m.ProducerId = int64(binary.BigEndian.Uint64(p[4:12]))
 		m.ProducerEpoch = int16(binary.BigEndian.Uint16(p[12:14]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitProducerIdRequestV3(w *wire.Writer, m *InitProducerIdRequest) bool {
 	if m.Enable2Pc {
@@ -205,14 +230,28 @@ func encodeInitProducerIdRequestV3(w *wire.Writer, m *InitProducerIdRequest) boo
 	if m.KeepPreparedTxn {
 		return w.Absent("KeepPreparedTxn")
 	}
-	if !w.CompactNullString(m.TransactionalId, true) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[12:14], uint16(m.ProducerEpoch))
+		if len(m.TransactionalId.S) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
+		}
+		b := w.Room(19 + len(m.TransactionalId.S))
+		if !m.TransactionalId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId.S)+1)), m.TransactionalId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[12:14], uint16(m.ProducerEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -235,19 +274,33 @@ func decodeInitProducerIdRequestV6(r *wire.Reader, m *InitProducerIdRequest) boo
 		m.Enable2Pc = p[14] != 0
 		m.KeepPreparedTxn = p[15] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitProducerIdRequestV6(w *wire.Writer, m *InitProducerIdRequest) bool {
-	if !w.CompactNullString(m.TransactionalId, true) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[12:14], uint16(m.ProducerEpoch))
-		p[14] = wire.PutBool(m.Enable2Pc)
-		p[15] = wire.PutBool(m.KeepPreparedTxn)
+		if len(m.TransactionalId.S) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
+		}
+		b := w.Room(21 + len(m.TransactionalId.S))
+		if !m.TransactionalId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId.S)+1)), m.TransactionalId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[12:14], uint16(m.ProducerEpoch))
+			p[14] = wire.PutBool(m.Enable2Pc)
+			p[15] = wire.PutBool(m.KeepPreparedTxn)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

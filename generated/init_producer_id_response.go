@@ -22,7 +22,7 @@ type InitProducerIdResponse struct {
 	// OngoingTxnProducerEpoch: int16, versions 6, default -1.
 	OngoingTxnProducerEpoch int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultInitProducerIdResponse returns a InitProducerIdResponse with every field at its default.
@@ -117,11 +117,17 @@ func encodeInitProducerIdResponseV0(w *wire.Writer, m *InitProducerIdResponse) b
 		return w.Absent("OngoingTxnProducerEpoch")
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -142,7 +148,7 @@ func decodeInitProducerIdResponseV2(r *wire.Reader, m *InitProducerIdResponse) b
 		m.ProducerId = int64(binary.BigEndian.Uint64(p[6:14]))
 		m.ProducerEpoch = int16(binary.BigEndian.Uint16(p[14:16]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitProducerIdResponseV2(w *wire.Writer, m *InitProducerIdResponse) bool {
 	if m.OngoingTxnProducerId != -1 {
@@ -152,11 +158,20 @@ func encodeInitProducerIdResponseV2(w *wire.Writer, m *InitProducerIdResponse) b
 		return w.Absent("OngoingTxnProducerEpoch")
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -177,17 +192,26 @@ func decodeInitProducerIdResponseV6(r *wire.Reader, m *InitProducerIdResponse) b
 		m.OngoingTxnProducerId = int64(binary.BigEndian.Uint64(p[16:24]))
 		m.OngoingTxnProducerEpoch = int16(binary.BigEndian.Uint16(p[24:26]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitProducerIdResponseV6(w *wire.Writer, m *InitProducerIdResponse) bool {
 	{
-		p := (*[26]byte)(w.Extend(26))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.OngoingTxnProducerId))
-		binary.BigEndian.PutUint16(p[24:26], uint16(m.OngoingTxnProducerEpoch))
+		b := w.Room(26)
+		{
+			n := len(b)
+			b = b[:n+26]
+			p := (*[26]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.OngoingTxnProducerId))
+			binary.BigEndian.PutUint16(p[24:26], uint16(m.OngoingTxnProducerEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

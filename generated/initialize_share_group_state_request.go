@@ -14,7 +14,7 @@ type InitializeShareGroupStateRequest struct {
 	// Topics: []InitializeStateData, versions 0.
 	Topics []InitializeShareGroupStateRequestInitializeStateData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultInitializeShareGroupStateRequest returns a InitializeShareGroupStateRequest with every field at its default.
@@ -30,7 +30,7 @@ type InitializeShareGroupStateRequestInitializeStateData struct {
 	// Partitions: []PartitionData, versions 0.
 	Partitions []InitializeShareGroupStateRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultInitializeShareGroupStateRequestInitializeStateData returns a InitializeShareGroupStateRequestInitializeStateData with every field at its default.
@@ -48,7 +48,7 @@ type InitializeShareGroupStateRequestPartitionData struct {
 	// StartOffset: int64, versions 0.
 	StartOffset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultInitializeShareGroupStateRequestPartitionData returns a InitializeShareGroupStateRequestPartitionData with every field at its default.
@@ -125,11 +125,16 @@ func decodeInitializeShareGroupStateRequestV0(r *wire.Reader, m *InitializeShare
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitializeShareGroupStateRequestV0(w *wire.Writer, m *InitializeShareGroupStateRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -138,6 +143,9 @@ func encodeInitializeShareGroupStateRequestV0(w *wire.Writer, m *InitializeShare
 		if !encodeInitializeShareGroupStateRequestInitializeStateDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -166,12 +174,18 @@ func decodeInitializeShareGroupStateRequestInitializeStateDataV0(r *wire.Reader,
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitializeShareGroupStateRequestInitializeStateDataV0(w *wire.Writer, m *InitializeShareGroupStateRequestInitializeStateData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -180,6 +194,9 @@ func encodeInitializeShareGroupStateRequestInitializeStateDataV0(w *wire.Writer,
 		if !encodeInitializeShareGroupStateRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -197,14 +214,23 @@ func decodeInitializeShareGroupStateRequestPartitionDataV0(r *wire.Reader, m *In
 		m.StateEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 		m.StartOffset = int64(binary.BigEndian.Uint64(p[8:16]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeInitializeShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *InitializeShareGroupStateRequestPartitionData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.StateEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.StateEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -26,7 +26,7 @@ type JoinGroupRequest struct {
 	// Reason: string, versions 8-9, nullable in 8-9, default null, ignorable.
 	Reason wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultJoinGroupRequest returns a JoinGroupRequest with every field at its default.
@@ -43,7 +43,7 @@ type JoinGroupRequestProtocol struct {
 	// Metadata: bytes, versions 0-9.
 	Metadata []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultJoinGroupRequestProtocol returns a JoinGroupRequestProtocol with every field at its default.
@@ -157,18 +157,27 @@ func encodeJoinGroupRequestV0(w *wire.Writer, m *JoinGroupRequest) bool {
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.ProtocolType))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Protocols), false, false) {
 		return w.In("Protocols")
@@ -221,19 +230,28 @@ func encodeJoinGroupRequestV1(w *wire.Writer, m *JoinGroupRequest) bool {
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		b := w.Room(23 + len(m.GroupId) + len(m.MemberId) + len(m.ProtocolType))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Protocols), false, false) {
 		return w.In("Protocols")
@@ -286,22 +304,36 @@ func decodeJoinGroupRequestV5(r *wire.Reader, m *JoinGroupRequest) bool {
 	return true
 }
 func encodeJoinGroupRequestV5(w *wire.Writer, m *JoinGroupRequest) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		b := w.Room(28 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ProtocolType))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Protocols), false, false) {
 		return w.In("Protocols")
@@ -351,25 +383,39 @@ func decodeJoinGroupRequestV6(r *wire.Reader, m *JoinGroupRequest) bool {
 		}
 		m.Protocols = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeJoinGroupRequestV6(w *wire.Writer, m *JoinGroupRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		b := w.Room(28 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ProtocolType))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Protocols), false, false) {
 		return w.In("Protocols")
@@ -378,6 +424,9 @@ func encodeJoinGroupRequestV6(w *wire.Writer, m *JoinGroupRequest) bool {
 		if !encodeJoinGroupRequestProtocolV6(w, &m.Protocols[i]) {
 			return w.InIndex("Protocols", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -422,25 +471,39 @@ func decodeJoinGroupRequestV8(r *wire.Reader, m *JoinGroupRequest) bool {
 	if !r.CompactNullString(&m.Reason) {
 		return r.In("Reason")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeJoinGroupRequestV8(w *wire.Writer, m *JoinGroupRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		b := w.Room(28 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ProtocolType))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.SessionTimeoutMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.RebalanceTimeoutMs))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Protocols), false, false) {
 		return w.In("Protocols")
@@ -450,8 +513,20 @@ func encodeJoinGroupRequestV8(w *wire.Writer, m *JoinGroupRequest) bool {
 			return w.InIndex("Protocols", i)
 		}
 	}
-	if !w.CompactNullString(m.Reason, true) {
-		return w.In("Reason")
+	{
+		if len(m.Reason.S) > wire.MaxString {
+			return w.TooLong("Reason", len(m.Reason.S))
+		}
+		b := w.Room(5 + len(m.Reason.S))
+		if !m.Reason.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Reason.S)+1)), m.Reason.S...)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -468,11 +543,14 @@ func decodeJoinGroupRequestProtocolV0(r *wire.Reader, m *JoinGroupRequestProtoco
 	return true
 }
 func encodeJoinGroupRequestProtocolV0(w *wire.Writer, m *JoinGroupRequestProtocol) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
-	}
-	if !w.Bytes32(m.Metadata, false) {
-		return w.In("Metadata")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(10 + len(m.Name) + len(m.Metadata))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Metadata))), m.Metadata...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -486,14 +564,20 @@ func decodeJoinGroupRequestProtocolV6(r *wire.Reader, m *JoinGroupRequestProtoco
 	if !r.CompactBytes(&m.Metadata, false) {
 		return r.In("Metadata")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeJoinGroupRequestProtocolV6(w *wire.Writer, m *JoinGroupRequestProtocol) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(10 + len(m.Name) + len(m.Metadata))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Metadata)+1)), m.Metadata...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.Metadata, false) {
-		return w.In("Metadata")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

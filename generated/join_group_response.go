@@ -28,7 +28,7 @@ type JoinGroupResponse struct {
 	// Members: []JoinGroupResponseMember, versions 0-9.
 	Members []JoinGroupResponseMember
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultJoinGroupResponse returns a JoinGroupResponse with every field at its default.
@@ -51,7 +51,7 @@ type JoinGroupResponseMember struct {
 	// Metadata: bytes, versions 0-9.
 	Metadata []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultJoinGroupResponseMember returns a JoinGroupResponseMember with every field at its default.
@@ -171,18 +171,30 @@ func encodeJoinGroupResponseV0(w *wire.Writer, m *JoinGroupResponse) bool {
 		return w.Absent("SkipAssignment")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.GenerationId))
-	}
-	if !w.NullString(m.ProtocolName, false) {
-		return w.In("ProtocolName")
-	}
-	if !w.String(m.Leader) {
-		return w.In("Leader")
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		if !m.ProtocolName.Valid {
+			return w.Null("ProtocolName")
+		}
+		if len(m.Leader) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(21 + len(m.ProtocolName.S) + len(m.Leader) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.GenerationId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolName.S))), m.ProtocolName.S...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Leader))), m.Leader...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -238,19 +250,31 @@ func encodeJoinGroupResponseV2(w *wire.Writer, m *JoinGroupResponse) bool {
 		return w.Absent("SkipAssignment")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
-	}
-	if !w.NullString(m.ProtocolName, false) {
-		return w.In("ProtocolName")
-	}
-	if !w.String(m.Leader) {
-		return w.In("Leader")
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		if !m.ProtocolName.Valid {
+			return w.Null("ProtocolName")
+		}
+		if len(m.Leader) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(25 + len(m.ProtocolName.S) + len(m.Leader) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolName.S))), m.ProtocolName.S...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Leader))), m.Leader...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -306,19 +330,31 @@ func encodeJoinGroupResponseV5(w *wire.Writer, m *JoinGroupResponse) bool {
 		return w.Absent("SkipAssignment")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
-	}
-	if !w.NullString(m.ProtocolName, false) {
-		return w.In("ProtocolName")
-	}
-	if !w.String(m.Leader) {
-		return w.In("Leader")
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		if !m.ProtocolName.Valid {
+			return w.Null("ProtocolName")
+		}
+		if len(m.Leader) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(25 + len(m.ProtocolName.S) + len(m.Leader) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolName.S))), m.ProtocolName.S...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Leader))), m.Leader...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -367,26 +403,38 @@ func decodeJoinGroupResponseV6(r *wire.Reader, m *JoinGroupResponse) bool {
 		}
 		m.Members = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeJoinGroupResponseV6(w *wire.Writer, m *JoinGroupResponse) bool {
 	if m.SkipAssignment {
 		return w.Absent("SkipAssignment")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
-	}
-	if !w.CompactNullString(m.ProtocolName, false) {
-		return w.In("ProtocolName")
-	}
-	if !w.CompactString(m.Leader) {
-		return w.In("Leader")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		if !m.ProtocolName.Valid {
+			return w.Null("ProtocolName")
+		}
+		if len(m.Leader) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(25 + len(m.ProtocolName.S) + len(m.Leader) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolName.S)+1)), m.ProtocolName.S...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Leader)+1)), m.Leader...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -395,6 +443,9 @@ func encodeJoinGroupResponseV6(w *wire.Writer, m *JoinGroupResponse) bool {
 		if !encodeJoinGroupResponseMemberV6(w, &m.Members[i]) {
 			return w.InIndex("Members", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -437,29 +488,47 @@ func decodeJoinGroupResponseV7(r *wire.Reader, m *JoinGroupResponse) bool {
 		}
 		m.Members = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeJoinGroupResponseV7(w *wire.Writer, m *JoinGroupResponse) bool {
 	if m.SkipAssignment {
 		return w.Absent("SkipAssignment")
 	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
-	}
-	if !w.CompactNullString(m.ProtocolType, true) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactNullString(m.ProtocolName, true) {
-		return w.In("ProtocolName")
-	}
-	if !w.CompactString(m.Leader) {
-		return w.In("Leader")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.ProtocolType.S) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType.S))
+		}
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		if len(m.Leader) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(30 + len(m.ProtocolType.S) + len(m.ProtocolName.S) + len(m.Leader) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
+		}
+		if !m.ProtocolType.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType.S)+1)), m.ProtocolType.S...)
+		}
+		if !m.ProtocolName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolName.S)+1)), m.ProtocolName.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Leader)+1)), m.Leader...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -468,6 +537,9 @@ func encodeJoinGroupResponseV7(w *wire.Writer, m *JoinGroupResponse) bool {
 		if !encodeJoinGroupResponseMemberV6(w, &m.Members[i]) {
 			return w.InIndex("Members", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -518,30 +590,50 @@ func decodeJoinGroupResponseV9(r *wire.Reader, m *JoinGroupResponse) bool {
 		}
 		m.Members = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeJoinGroupResponseV9(w *wire.Writer, m *JoinGroupResponse) bool {
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
-	}
-	if !w.CompactNullString(m.ProtocolType, true) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactNullString(m.ProtocolName, true) {
-		return w.In("ProtocolName")
-	}
-	if !w.CompactString(m.Leader) {
-		return w.In("Leader")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.SkipAssignment)
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.ProtocolType.S) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType.S))
+		}
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		if len(m.Leader) > wire.MaxString {
+			return w.TooLong("Leader", len(m.Leader))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(31 + len(m.ProtocolType.S) + len(m.ProtocolName.S) + len(m.Leader) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.GenerationId))
+		}
+		if !m.ProtocolType.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType.S)+1)), m.ProtocolType.S...)
+		}
+		if !m.ProtocolName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolName.S)+1)), m.ProtocolName.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Leader)+1)), m.Leader...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.SkipAssignment)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -550,6 +642,9 @@ func encodeJoinGroupResponseV9(w *wire.Writer, m *JoinGroupResponse) bool {
 		if !encodeJoinGroupResponseMemberV6(w, &m.Members[i]) {
 			return w.InIndex("Members", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -566,11 +661,14 @@ func decodeJoinGroupResponseMemberV0(r *wire.Reader, m *JoinGroupResponseMember)
 	return true
 }
 func encodeJoinGroupResponseMemberV0(w *wire.Writer, m *JoinGroupResponseMember) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.Bytes32(m.Metadata, false) {
-		return w.In("Metadata")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(10 + len(m.MemberId) + len(m.Metadata))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Metadata))), m.Metadata...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -590,14 +688,22 @@ func decodeJoinGroupResponseMemberV5(r *wire.Reader, m *JoinGroupResponseMember)
 	return true
 }
 func encodeJoinGroupResponseMemberV5(w *wire.Writer, m *JoinGroupResponseMember) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.Bytes32(m.Metadata, false) {
-		return w.In("Metadata")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(15 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.Metadata))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Metadata))), m.Metadata...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -614,17 +720,28 @@ func decodeJoinGroupResponseMemberV6(r *wire.Reader, m *JoinGroupResponseMember)
 	if !r.CompactBytes(&m.Metadata, false) {
 		return r.In("Metadata")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeJoinGroupResponseMemberV6(w *wire.Writer, m *JoinGroupResponseMember) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(15 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.Metadata))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Metadata)+1)), m.Metadata...)
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.CompactBytes(m.Metadata, false) {
-		return w.In("Metadata")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

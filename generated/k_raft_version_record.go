@@ -14,7 +14,7 @@ type KRaftVersionRecord struct {
 	// KRaftVersion: int16, versions 0.
 	KRaftVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultKRaftVersionRecord returns a KRaftVersionRecord with every field at its default.
@@ -84,13 +84,22 @@ func decodeKRaftVersionRecordV0(r *wire.Reader, m *KRaftVersionRecord) bool {
 		m.Version = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.KRaftVersion = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeKRaftVersionRecordV0(w *wire.Writer, m *KRaftVersionRecord) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.KRaftVersion))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.KRaftVersion))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

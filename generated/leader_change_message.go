@@ -18,7 +18,7 @@ type LeaderChangeMessage struct {
 	// GrantingVoters: []Voter, versions 0-1.
 	GrantingVoters []LeaderChangeMessageVoter
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultLeaderChangeMessage returns a LeaderChangeMessage with every field at its default.
@@ -34,7 +34,7 @@ type LeaderChangeMessageVoter struct {
 	// VoterDirectoryId: uuid, versions 1.
 	VoterDirectoryId wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultLeaderChangeMessageVoter returns a LeaderChangeMessageVoter with every field at its default.
@@ -134,13 +134,19 @@ func decodeLeaderChangeMessageV0(r *wire.Reader, m *LeaderChangeMessage) bool {
 		}
 		m.GrantingVoters = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaderChangeMessageV0(w *wire.Writer, m *LeaderChangeMessage) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.LeaderId))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.LeaderId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Voters), false, false) {
 		return w.In("Voters")
@@ -157,6 +163,9 @@ func encodeLeaderChangeMessageV0(w *wire.Writer, m *LeaderChangeMessage) bool {
 		if !encodeLeaderChangeMessageVoterV0(w, &m.GrantingVoters[i]) {
 			return w.InIndex("GrantingVoters", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -199,13 +208,19 @@ func decodeLeaderChangeMessageV1(r *wire.Reader, m *LeaderChangeMessage) bool {
 		}
 		m.GrantingVoters = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaderChangeMessageV1(w *wire.Writer, m *LeaderChangeMessage) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.LeaderId))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.LeaderId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Voters), false, false) {
 		return w.In("Voters")
@@ -223,6 +238,9 @@ func encodeLeaderChangeMessageV1(w *wire.Writer, m *LeaderChangeMessage) bool {
 			return w.InIndex("GrantingVoters", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -237,15 +255,24 @@ func decodeLeaderChangeMessageVoterV0(r *wire.Reader, m *LeaderChangeMessageVote
 		p := (*[4]byte)(b)
 		m.VoterId = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaderChangeMessageVoterV0(w *wire.Writer, m *LeaderChangeMessageVoter) bool {
 	if !m.VoterDirectoryId.IsZero() {
 		return w.Absent("VoterDirectoryId")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -262,13 +289,22 @@ func decodeLeaderChangeMessageVoterV1(r *wire.Reader, m *LeaderChangeMessageVote
 		m.VoterId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.VoterDirectoryId = wire.UUID(p[4:20])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaderChangeMessageVoterV1(w *wire.Writer, m *LeaderChangeMessageVoter) bool {
 	{
-		p := (*[20]byte)(w.Extend(20))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
-		copy(p[4:20], m.VoterDirectoryId[:])
+		b := w.Room(20)
+		{
+			n := len(b)
+			b = b[:n+20]
+			p := (*[20]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+			copy(p[4:20], m.VoterDirectoryId[:])
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

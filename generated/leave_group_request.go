@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // LeaveGroupRequest is Kafka's message of that name, versions 0-5.
 type LeaveGroupRequest struct {
@@ -13,7 +16,7 @@ type LeaveGroupRequest struct {
 	// Members: []MemberIdentity, versions 3-5.
 	Members []LeaveGroupRequestMemberIdentity
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultLeaveGroupRequest returns a LeaveGroupRequest with every field at its default.
@@ -31,7 +34,7 @@ type LeaveGroupRequestMemberIdentity struct {
 	// Reason: string, versions 5, nullable in 5, default null, ignorable.
 	Reason wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultLeaveGroupRequestMemberIdentity returns a LeaveGroupRequestMemberIdentity with every field at its default.
@@ -116,11 +119,17 @@ func encodeLeaveGroupRequestV0(w *wire.Writer, m *LeaveGroupRequest) bool {
 	if len(m.Members) != 0 {
 		return w.Absent("Members")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(10 + len(m.GroupId) + len(m.MemberId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -150,8 +159,13 @@ func encodeLeaveGroupRequestV3(w *wire.Writer, m *LeaveGroupRequest) bool {
 	if m.MemberId != "" {
 		return w.Absent("MemberId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Members), false, false) {
 		return w.In("Members")
@@ -183,14 +197,19 @@ func decodeLeaveGroupRequestV4(r *wire.Reader, m *LeaveGroupRequest) bool {
 		}
 		m.Members = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaveGroupRequestV4(w *wire.Writer, m *LeaveGroupRequest) bool {
 	if m.MemberId != "" {
 		return w.Absent("MemberId")
 	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -199,6 +218,9 @@ func encodeLeaveGroupRequestV4(w *wire.Writer, m *LeaveGroupRequest) bool {
 		if !encodeLeaveGroupRequestMemberIdentityV4(w, &m.Members[i]) {
 			return w.InIndex("Members", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -222,14 +244,19 @@ func decodeLeaveGroupRequestV5(r *wire.Reader, m *LeaveGroupRequest) bool {
 		}
 		m.Members = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaveGroupRequestV5(w *wire.Writer, m *LeaveGroupRequest) bool {
 	if m.MemberId != "" {
 		return w.Absent("MemberId")
 	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -238,6 +265,9 @@ func encodeLeaveGroupRequestV5(w *wire.Writer, m *LeaveGroupRequest) bool {
 		if !encodeLeaveGroupRequestMemberIdentityV5(w, &m.Members[i]) {
 			return w.InIndex("Members", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -254,11 +284,21 @@ func decodeLeaveGroupRequestMemberIdentityV3(r *wire.Reader, m *LeaveGroupReques
 	return true
 }
 func encodeLeaveGroupRequestMemberIdentityV3(w *wire.Writer, m *LeaveGroupRequestMemberIdentity) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(10 + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -272,14 +312,27 @@ func decodeLeaveGroupRequestMemberIdentityV4(r *wire.Reader, m *LeaveGroupReques
 	if !r.CompactNullString(&m.GroupInstanceId) {
 		return r.In("GroupInstanceId")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaveGroupRequestMemberIdentityV4(w *wire.Writer, m *LeaveGroupRequestMemberIdentity) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(10 + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -296,17 +349,35 @@ func decodeLeaveGroupRequestMemberIdentityV5(r *wire.Reader, m *LeaveGroupReques
 	if !r.CompactNullString(&m.Reason) {
 		return r.In("Reason")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeLeaveGroupRequestMemberIdentityV5(w *wire.Writer, m *LeaveGroupRequestMemberIdentity) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.Reason.S) > wire.MaxString {
+			return w.TooLong("Reason", len(m.Reason.S))
+		}
+		b := w.Room(15 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.Reason.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		if !m.Reason.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Reason.S)+1)), m.Reason.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.CompactNullString(m.Reason, true) {
-		return w.In("Reason")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

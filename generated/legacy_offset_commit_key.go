@@ -92,15 +92,23 @@ func decodeLegacyOffsetCommitKeyV0(r *wire.Reader, m *LegacyOffsetCommitKey) boo
 	return true
 }
 func encodeLegacyOffsetCommitKeyV0(w *wire.Writer, m *LegacyOffsetCommitKey) bool {
-	if !w.String(m.Group) {
-		return w.In("Group")
-	}
-	if !w.String(m.Topic) {
-		return w.In("Topic")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+		if len(m.Group) > wire.MaxString {
+			return w.TooLong("Group", len(m.Group))
+		}
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(14 + len(m.Group) + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Group))), m.Group...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+		}
+		w.Wrote(b)
 	}
 	return true
 }

@@ -98,15 +98,24 @@ func decodeLegacyOffsetCommitValueV0(r *wire.Reader, m *LegacyOffsetCommitValue)
 }
 func encodeLegacyOffsetCommitValueV0(w *wire.Writer, m *LegacyOffsetCommitValue) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
-	}
-	if !w.String(m.Metadata) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+		if len(m.Metadata) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata))
+		}
+		b := w.Room(21 + len(m.Metadata))
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Metadata))), m.Metadata...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+		}
+		w.Wrote(b)
 	}
 	return true
 }

@@ -9,7 +9,7 @@ type ListConfigResourcesRequest struct {
 	// ResourceTypes: []int8, versions 1.
 	ResourceTypes []int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListConfigResourcesRequest returns a ListConfigResourcesRequest with every field at its default.
@@ -74,11 +74,14 @@ func (m *ListConfigResourcesRequest) Schema() *wire.Schema {
 	return &schemaListConfigResourcesRequest
 }
 func decodeListConfigResourcesRequestV0(r *wire.Reader, m *ListConfigResourcesRequest) bool {
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListConfigResourcesRequestV0(w *wire.Writer, m *ListConfigResourcesRequest) bool {
 	if len(m.ResourceTypes) != 0 {
 		return w.Absent("ResourceTypes")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -93,13 +96,16 @@ func decodeListConfigResourcesRequestV1(r *wire.Reader, m *ListConfigResourcesRe
 		}
 		m.ResourceTypes = r.Int8s(n)
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListConfigResourcesRequestV1(w *wire.Writer, m *ListConfigResourcesRequest) bool {
 	if !w.CompactCount(len(m.ResourceTypes), false, false) {
 		return w.In("ResourceTypes")
 	}
 	w.Int8s(m.ResourceTypes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -16,7 +16,7 @@ type ListConfigResourcesResponse struct {
 	// ConfigResources: []ConfigResource, versions 0-1.
 	ConfigResources []ListConfigResourcesResponseConfigResource
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListConfigResourcesResponse returns a ListConfigResourcesResponse with every field at its default.
@@ -32,7 +32,7 @@ type ListConfigResourcesResponseConfigResource struct {
 	// ResourceType: int8, versions 1, default 16, ignorable.
 	ResourceType int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListConfigResourcesResponseConfigResource returns a ListConfigResourcesResponseConfigResource with every field at its default.
@@ -120,13 +120,19 @@ func decodeListConfigResourcesResponseV0(r *wire.Reader, m *ListConfigResourcesR
 		}
 		m.ConfigResources = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListConfigResourcesResponseV0(w *wire.Writer, m *ListConfigResourcesResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ConfigResources), false, false) {
 		return w.In("ConfigResources")
@@ -135,6 +141,9 @@ func encodeListConfigResourcesResponseV0(w *wire.Writer, m *ListConfigResourcesR
 		if !encodeListConfigResourcesResponseConfigResourceV0(w, &m.ConfigResources[i]) {
 			return w.InIndex("ConfigResources", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -164,13 +173,19 @@ func decodeListConfigResourcesResponseV1(r *wire.Reader, m *ListConfigResourcesR
 		}
 		m.ConfigResources = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListConfigResourcesResponseV1(w *wire.Writer, m *ListConfigResourcesResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ConfigResources), false, false) {
 		return w.In("ConfigResources")
@@ -179,6 +194,9 @@ func encodeListConfigResourcesResponseV1(w *wire.Writer, m *ListConfigResourcesR
 		if !encodeListConfigResourcesResponseConfigResourceV1(w, &m.ConfigResources[i]) {
 			return w.InIndex("ConfigResources", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -190,11 +208,19 @@ func decodeListConfigResourcesResponseConfigResourceV0(r *wire.Reader, m *ListCo
 	if !r.CompactString(&m.ResourceName) {
 		return r.In("ResourceName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListConfigResourcesResponseConfigResourceV0(w *wire.Writer, m *ListConfigResourcesResponseConfigResource) bool {
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
+	{
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(5 + len(m.ResourceName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -213,15 +239,25 @@ func decodeListConfigResourcesResponseConfigResourceV1(r *wire.Reader, m *ListCo
 		p := (*[1]byte)(b)
 		m.ResourceType = int8(p[0])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListConfigResourcesResponseConfigResourceV1(w *wire.Writer, m *ListConfigResourcesResponseConfigResource) bool {
-	if !w.CompactString(m.ResourceName) {
-		return w.In("ResourceName")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.ResourceType)
+		if len(m.ResourceName) > wire.MaxString {
+			return w.TooLong("ResourceName", len(m.ResourceName))
+		}
+		b := w.Room(6 + len(m.ResourceName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.ResourceType)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -11,7 +11,7 @@ type ListGroupsRequest struct {
 	// TypesFilter: []string, versions 5.
 	TypesFilter []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListGroupsRequest returns a ListGroupsRequest with every field at its default.
@@ -99,7 +99,7 @@ func encodeListGroupsRequestV0(w *wire.Writer, m *ListGroupsRequest) bool {
 	return true
 }
 func decodeListGroupsRequestV3(r *wire.Reader, m *ListGroupsRequest) bool {
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsRequestV3(w *wire.Writer, m *ListGroupsRequest) bool {
 	if len(m.StatesFilter) != 0 {
@@ -107,6 +107,9 @@ func encodeListGroupsRequestV3(w *wire.Writer, m *ListGroupsRequest) bool {
 	}
 	if len(m.TypesFilter) != 0 {
 		return w.Absent("TypesFilter")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -123,7 +126,7 @@ func decodeListGroupsRequestV4(r *wire.Reader, m *ListGroupsRequest) bool {
 			return r.In("StatesFilter")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsRequestV4(w *wire.Writer, m *ListGroupsRequest) bool {
 	if len(m.TypesFilter) != 0 {
@@ -134,6 +137,9 @@ func encodeListGroupsRequestV4(w *wire.Writer, m *ListGroupsRequest) bool {
 	}
 	if !w.CompactStrings(m.StatesFilter) {
 		return w.In("StatesFilter")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -159,7 +165,7 @@ func decodeListGroupsRequestV5(r *wire.Reader, m *ListGroupsRequest) bool {
 			return r.In("TypesFilter")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsRequestV5(w *wire.Writer, m *ListGroupsRequest) bool {
 	if !w.CompactCount(len(m.StatesFilter), false, false) {
@@ -173,6 +179,9 @@ func encodeListGroupsRequestV5(w *wire.Writer, m *ListGroupsRequest) bool {
 	}
 	if !w.CompactStrings(m.TypesFilter) {
 		return w.In("TypesFilter")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

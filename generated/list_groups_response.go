@@ -16,7 +16,7 @@ type ListGroupsResponse struct {
 	// Groups: []ListedGroup, versions 0-5.
 	Groups []ListGroupsResponseListedGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListGroupsResponse returns a ListGroupsResponse with every field at its default.
@@ -36,7 +36,7 @@ type ListGroupsResponseListedGroup struct {
 	// GroupType: string, versions 5, ignorable.
 	GroupType string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListGroupsResponseListedGroup returns a ListGroupsResponseListedGroup with every field at its default.
@@ -138,8 +138,14 @@ func decodeListGroupsResponseV0(r *wire.Reader, m *ListGroupsResponse) bool {
 }
 func encodeListGroupsResponseV0(w *wire.Writer, m *ListGroupsResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -181,9 +187,15 @@ func decodeListGroupsResponseV1(r *wire.Reader, m *ListGroupsResponse) bool {
 }
 func encodeListGroupsResponseV1(w *wire.Writer, m *ListGroupsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -221,13 +233,19 @@ func decodeListGroupsResponseV3(r *wire.Reader, m *ListGroupsResponse) bool {
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsResponseV3(w *wire.Writer, m *ListGroupsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -236,6 +254,9 @@ func encodeListGroupsResponseV3(w *wire.Writer, m *ListGroupsResponse) bool {
 		if !encodeListGroupsResponseListedGroupV3(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -265,13 +286,19 @@ func decodeListGroupsResponseV4(r *wire.Reader, m *ListGroupsResponse) bool {
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsResponseV4(w *wire.Writer, m *ListGroupsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -280,6 +307,9 @@ func encodeListGroupsResponseV4(w *wire.Writer, m *ListGroupsResponse) bool {
 		if !encodeListGroupsResponseListedGroupV4(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -309,13 +339,19 @@ func decodeListGroupsResponseV5(r *wire.Reader, m *ListGroupsResponse) bool {
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsResponseV5(w *wire.Writer, m *ListGroupsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -324,6 +360,9 @@ func encodeListGroupsResponseV5(w *wire.Writer, m *ListGroupsResponse) bool {
 		if !encodeListGroupsResponseListedGroupV5(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -340,11 +379,17 @@ func decodeListGroupsResponseListedGroupV0(r *wire.Reader, m *ListGroupsResponse
 	return true
 }
 func encodeListGroupsResponseListedGroupV0(w *wire.Writer, m *ListGroupsResponseListedGroup) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.String(m.ProtocolType) {
-		return w.In("ProtocolType")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		b := w.Room(10 + len(m.GroupId) + len(m.ProtocolType))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ProtocolType))), m.ProtocolType...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -358,14 +403,23 @@ func decodeListGroupsResponseListedGroupV3(r *wire.Reader, m *ListGroupsResponse
 	if !r.CompactString(&m.ProtocolType) {
 		return r.In("ProtocolType")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsResponseListedGroupV3(w *wire.Writer, m *ListGroupsResponseListedGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		b := w.Room(10 + len(m.GroupId) + len(m.ProtocolType))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -382,17 +436,27 @@ func decodeListGroupsResponseListedGroupV4(r *wire.Reader, m *ListGroupsResponse
 	if !r.CompactString(&m.GroupState) {
 		return r.In("GroupState")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsResponseListedGroupV4(w *wire.Writer, m *ListGroupsResponseListedGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		b := w.Room(15 + len(m.GroupId) + len(m.ProtocolType) + len(m.GroupState))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -412,20 +476,31 @@ func decodeListGroupsResponseListedGroupV5(r *wire.Reader, m *ListGroupsResponse
 	if !r.CompactString(&m.GroupType) {
 		return r.In("GroupType")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListGroupsResponseListedGroupV5(w *wire.Writer, m *ListGroupsResponseListedGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.ProtocolType) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.GroupType) > wire.MaxString {
+			return w.TooLong("GroupType", len(m.GroupType))
+		}
+		b := w.Room(20 + len(m.GroupId) + len(m.ProtocolType) + len(m.GroupState) + len(m.GroupType))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupType)+1)), m.GroupType...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.ProtocolType) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	if !w.CompactString(m.GroupType) {
-		return w.In("GroupType")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type ListOffsetsRequest struct {
 	// TimeoutMs: int32, versions 10-11, ignorable.
 	TimeoutMs int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListOffsetsRequest returns a ListOffsetsRequest with every field at its default.
@@ -34,7 +34,7 @@ type ListOffsetsRequestListOffsetsTopic struct {
 	// Partitions: []ListOffsetsPartition, versions 1-11.
 	Partitions []ListOffsetsRequestListOffsetsPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListOffsetsRequestListOffsetsTopic returns a ListOffsetsRequestListOffsetsTopic with every field at its default.
@@ -52,7 +52,7 @@ type ListOffsetsRequestListOffsetsPartition struct {
 	// Timestamp: int64, versions 1-11.
 	Timestamp int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListOffsetsRequestListOffsetsPartition returns a ListOffsetsRequestListOffsetsPartition with every field at its default.
@@ -158,8 +158,14 @@ func encodeListOffsetsRequestV1(w *wire.Writer, m *ListOffsetsRequest) bool {
 		return w.Absent("IsolationLevel")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -201,9 +207,15 @@ func decodeListOffsetsRequestV2(r *wire.Reader, m *ListOffsetsRequest) bool {
 }
 func encodeListOffsetsRequestV2(w *wire.Writer, m *ListOffsetsRequest) bool {
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		p[4] = byte(m.IsolationLevel)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			p[4] = byte(m.IsolationLevel)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -245,9 +257,15 @@ func decodeListOffsetsRequestV4(r *wire.Reader, m *ListOffsetsRequest) bool {
 }
 func encodeListOffsetsRequestV4(w *wire.Writer, m *ListOffsetsRequest) bool {
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		p[4] = byte(m.IsolationLevel)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			p[4] = byte(m.IsolationLevel)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -285,13 +303,19 @@ func decodeListOffsetsRequestV6(r *wire.Reader, m *ListOffsetsRequest) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListOffsetsRequestV6(w *wire.Writer, m *ListOffsetsRequest) bool {
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		p[4] = byte(m.IsolationLevel)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			p[4] = byte(m.IsolationLevel)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -300,6 +324,9 @@ func encodeListOffsetsRequestV6(w *wire.Writer, m *ListOffsetsRequest) bool {
 		if !encodeListOffsetsRequestListOffsetsTopicV6(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -337,13 +364,19 @@ func decodeListOffsetsRequestV10(r *wire.Reader, m *ListOffsetsRequest) bool {
 		p := (*[4]byte)(b)
 		m.TimeoutMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListOffsetsRequestV10(w *wire.Writer, m *ListOffsetsRequest) bool {
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
-		p[4] = byte(m.IsolationLevel)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+			p[4] = byte(m.IsolationLevel)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -354,8 +387,17 @@ func encodeListOffsetsRequestV10(w *wire.Writer, m *ListOffsetsRequest) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -382,8 +424,13 @@ func decodeListOffsetsRequestListOffsetsTopicV1(r *wire.Reader, m *ListOffsetsRe
 	return true
 }
 func encodeListOffsetsRequestListOffsetsTopicV1(w *wire.Writer, m *ListOffsetsRequestListOffsetsTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -418,8 +465,13 @@ func decodeListOffsetsRequestListOffsetsTopicV4(r *wire.Reader, m *ListOffsetsRe
 	return true
 }
 func encodeListOffsetsRequestListOffsetsTopicV4(w *wire.Writer, m *ListOffsetsRequestListOffsetsTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -451,11 +503,16 @@ func decodeListOffsetsRequestListOffsetsTopicV6(r *wire.Reader, m *ListOffsetsRe
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListOffsetsRequestListOffsetsTopicV6(w *wire.Writer, m *ListOffsetsRequestListOffsetsTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -464,6 +521,9 @@ func encodeListOffsetsRequestListOffsetsTopicV6(w *wire.Writer, m *ListOffsetsRe
 		if !encodeListOffsetsRequestListOffsetsPartitionV6(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -485,9 +545,15 @@ func decodeListOffsetsRequestListOffsetsPartitionV1(r *wire.Reader, m *ListOffse
 }
 func encodeListOffsetsRequestListOffsetsPartitionV1(w *wire.Writer, m *ListOffsetsRequestListOffsetsPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.Timestamp))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.Timestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -509,10 +575,16 @@ func decodeListOffsetsRequestListOffsetsPartitionV4(r *wire.Reader, m *ListOffse
 }
 func encodeListOffsetsRequestListOffsetsPartitionV4(w *wire.Writer, m *ListOffsetsRequestListOffsetsPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -530,14 +602,23 @@ func decodeListOffsetsRequestListOffsetsPartitionV6(r *wire.Reader, m *ListOffse
 		m.CurrentLeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 		m.Timestamp = int64(binary.BigEndian.Uint64(p[8:16]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListOffsetsRequestListOffsetsPartitionV6(w *wire.Writer, m *ListOffsetsRequestListOffsetsPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

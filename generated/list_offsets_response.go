@@ -14,7 +14,7 @@ type ListOffsetsResponse struct {
 	// Topics: []ListOffsetsTopicResponse, versions 1-11.
 	Topics []ListOffsetsResponseListOffsetsTopicResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListOffsetsResponse returns a ListOffsetsResponse with every field at its default.
@@ -30,7 +30,7 @@ type ListOffsetsResponseListOffsetsTopicResponse struct {
 	// Partitions: []ListOffsetsPartitionResponse, versions 1-11.
 	Partitions []ListOffsetsResponseListOffsetsPartitionResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListOffsetsResponseListOffsetsTopicResponse returns a ListOffsetsResponseListOffsetsTopicResponse with every field at its default.
@@ -52,7 +52,7 @@ type ListOffsetsResponseListOffsetsPartitionResponse struct {
 	// LeaderEpoch: int32, versions 4-11, default -1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListOffsetsResponseListOffsetsPartitionResponse returns a ListOffsetsResponseListOffsetsPartitionResponse with every field at its default.
@@ -183,8 +183,14 @@ func decodeListOffsetsResponseV2(r *wire.Reader, m *ListOffsetsResponse) bool {
 }
 func encodeListOffsetsResponseV2(w *wire.Writer, m *ListOffsetsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -225,8 +231,14 @@ func decodeListOffsetsResponseV4(r *wire.Reader, m *ListOffsetsResponse) bool {
 }
 func encodeListOffsetsResponseV4(w *wire.Writer, m *ListOffsetsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -263,12 +275,18 @@ func decodeListOffsetsResponseV6(r *wire.Reader, m *ListOffsetsResponse) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListOffsetsResponseV6(w *wire.Writer, m *ListOffsetsResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -277,6 +295,9 @@ func encodeListOffsetsResponseV6(w *wire.Writer, m *ListOffsetsResponse) bool {
 		if !encodeListOffsetsResponseListOffsetsTopicResponseV6(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -303,8 +324,13 @@ func decodeListOffsetsResponseListOffsetsTopicResponseV1(r *wire.Reader, m *List
 	return true
 }
 func encodeListOffsetsResponseListOffsetsTopicResponseV1(w *wire.Writer, m *ListOffsetsResponseListOffsetsTopicResponse) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -339,8 +365,13 @@ func decodeListOffsetsResponseListOffsetsTopicResponseV4(r *wire.Reader, m *List
 	return true
 }
 func encodeListOffsetsResponseListOffsetsTopicResponseV4(w *wire.Writer, m *ListOffsetsResponseListOffsetsTopicResponse) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -372,11 +403,16 @@ func decodeListOffsetsResponseListOffsetsTopicResponseV6(r *wire.Reader, m *List
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListOffsetsResponseListOffsetsTopicResponseV6(w *wire.Writer, m *ListOffsetsResponseListOffsetsTopicResponse) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -385,6 +421,9 @@ func encodeListOffsetsResponseListOffsetsTopicResponseV6(w *wire.Writer, m *List
 		if !encodeListOffsetsResponseListOffsetsPartitionResponseV6(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -411,11 +450,17 @@ func encodeListOffsetsResponseListOffsetsPartitionResponseV1(w *wire.Writer, m *
 		return w.Absent("LeaderEpoch")
 	}
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.Timestamp))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.Offset))
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.Timestamp))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.Offset))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -439,12 +484,18 @@ func decodeListOffsetsResponseListOffsetsPartitionResponseV4(r *wire.Reader, m *
 }
 func encodeListOffsetsResponseListOffsetsPartitionResponseV4(w *wire.Writer, m *ListOffsetsResponseListOffsetsPartitionResponse) bool {
 	{
-		p := (*[26]byte)(w.Extend(26))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.Timestamp))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.Offset))
-		binary.BigEndian.PutUint32(p[22:26], uint32(m.LeaderEpoch))
+		b := w.Room(26)
+		{
+			n := len(b)
+			b = b[:n+26]
+			p := (*[26]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.Timestamp))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.Offset))
+			binary.BigEndian.PutUint32(p[22:26], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -464,16 +515,25 @@ func decodeListOffsetsResponseListOffsetsPartitionResponseV6(r *wire.Reader, m *
 		m.Offset = int64(binary.BigEndian.Uint64(p[14:22]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[22:26]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListOffsetsResponseListOffsetsPartitionResponseV6(w *wire.Writer, m *ListOffsetsResponseListOffsetsPartitionResponse) bool {
 	{
-		p := (*[26]byte)(w.Extend(26))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.Timestamp))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.Offset))
-		binary.BigEndian.PutUint32(p[22:26], uint32(m.LeaderEpoch))
+		b := w.Room(26)
+		{
+			n := len(b)
+			b = b[:n+26]
+			p := (*[26]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.Timestamp))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.Offset))
+			binary.BigEndian.PutUint32(p[22:26], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type ListPartitionReassignmentsRequest struct {
 	// Topics: []ListPartitionReassignmentsTopics, versions 0, nullable in 0, default null.
 	Topics []ListPartitionReassignmentsRequestListPartitionReassignmentsTopics
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListPartitionReassignmentsRequest returns a ListPartitionReassignmentsRequest with every field at its default.
@@ -31,7 +31,7 @@ type ListPartitionReassignmentsRequestListPartitionReassignmentsTopics struct {
 	// PartitionIndexes: []int32, versions 0.
 	PartitionIndexes []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListPartitionReassignmentsRequestListPartitionReassignmentsTopics returns a ListPartitionReassignmentsRequestListPartitionReassignmentsTopics with every field at its default.
@@ -117,12 +117,18 @@ func decodeListPartitionReassignmentsRequestV0(r *wire.Reader, m *ListPartitionR
 			m.Topics = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListPartitionReassignmentsRequestV0(w *wire.Writer, m *ListPartitionReassignmentsRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -131,6 +137,9 @@ func encodeListPartitionReassignmentsRequestV0(w *wire.Writer, m *ListPartitionR
 		if !encodeListPartitionReassignmentsRequestListPartitionReassignmentsTopicsV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -141,23 +150,26 @@ func decodeListPartitionReassignmentsRequestListPartitionReassignmentsTopicsV0(r
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("PartitionIndexes")
-		}
-		m.PartitionIndexes = r.Int32s(n)
+	if !r.CompactInt32s(&m.PartitionIndexes, false) {
+		return r.In("PartitionIndexes")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListPartitionReassignmentsRequestListPartitionReassignmentsTopicsV0(w *wire.Writer, m *ListPartitionReassignmentsRequestListPartitionReassignmentsTopics) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.PartitionIndexes), false, false) {
+	if !w.CompactInt32s(m.PartitionIndexes, false, false) {
 		return w.In("PartitionIndexes")
 	}
-	w.Int32s(m.PartitionIndexes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

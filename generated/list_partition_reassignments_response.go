@@ -18,7 +18,7 @@ type ListPartitionReassignmentsResponse struct {
 	// Topics: []OngoingTopicReassignment, versions 0.
 	Topics []ListPartitionReassignmentsResponseOngoingTopicReassignment
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListPartitionReassignmentsResponse returns a ListPartitionReassignmentsResponse with every field at its default.
@@ -38,7 +38,7 @@ type ListPartitionReassignmentsResponseOngoingTopicReassignment struct {
 	// Partitions: []OngoingPartitionReassignment, versions 0.
 	Partitions []ListPartitionReassignmentsResponseOngoingPartitionReassignment
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListPartitionReassignmentsResponseOngoingTopicReassignment returns a ListPartitionReassignmentsResponseOngoingTopicReassignment with every field at its default.
@@ -58,7 +58,7 @@ type ListPartitionReassignmentsResponseOngoingPartitionReassignment struct {
 	// RemovingReplicas: []int32, versions 0.
 	RemovingReplicas []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListPartitionReassignmentsResponseOngoingPartitionReassignment returns a ListPartitionReassignmentsResponseOngoingPartitionReassignment with every field at its default.
@@ -144,16 +144,27 @@ func decodeListPartitionReassignmentsResponseV0(r *wire.Reader, m *ListPartition
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListPartitionReassignmentsResponseV0(w *wire.Writer, m *ListPartitionReassignmentsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -162,6 +173,9 @@ func encodeListPartitionReassignmentsResponseV0(w *wire.Writer, m *ListPartition
 		if !encodeListPartitionReassignmentsResponseOngoingTopicReassignmentV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -185,11 +199,16 @@ func decodeListPartitionReassignmentsResponseOngoingTopicReassignmentV0(r *wire.
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListPartitionReassignmentsResponseOngoingTopicReassignmentV0(w *wire.Writer, m *ListPartitionReassignmentsResponseOngoingTopicReassignment) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -198,6 +217,9 @@ func encodeListPartitionReassignmentsResponseOngoingTopicReassignmentV0(w *wire.
 		if !encodeListPartitionReassignmentsResponseOngoingPartitionReassignmentV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -213,46 +235,40 @@ func decodeListPartitionReassignmentsResponseOngoingPartitionReassignmentV0(r *w
 		p := (*[4]byte)(b)
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Replicas")
-		}
-		m.Replicas = r.Int32s(n)
+	if !r.CompactInt32s(&m.Replicas, false) {
+		return r.In("Replicas")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("AddingReplicas")
-		}
-		m.AddingReplicas = r.Int32s(n)
+	if !r.CompactInt32s(&m.AddingReplicas, false) {
+		return r.In("AddingReplicas")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("RemovingReplicas")
-		}
-		m.RemovingReplicas = r.Int32s(n)
+	if !r.CompactInt32s(&m.RemovingReplicas, false) {
+		return r.In("RemovingReplicas")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListPartitionReassignmentsResponseOngoingPartitionReassignmentV0(w *wire.Writer, m *ListPartitionReassignmentsResponseOngoingPartitionReassignment) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Replicas), false, false) {
+	if !w.CompactInt32s(m.Replicas, false, false) {
 		return w.In("Replicas")
 	}
-	w.Int32s(m.Replicas)
-	if !w.CompactCount(len(m.AddingReplicas), false, false) {
+	if !w.CompactInt32s(m.AddingReplicas, false, false) {
 		return w.In("AddingReplicas")
 	}
-	w.Int32s(m.AddingReplicas)
-	if !w.CompactCount(len(m.RemovingReplicas), false, false) {
+	if !w.CompactInt32s(m.RemovingReplicas, false, false) {
 		return w.In("RemovingReplicas")
 	}
-	w.Int32s(m.RemovingReplicas)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

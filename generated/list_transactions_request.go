@@ -18,7 +18,7 @@ type ListTransactionsRequest struct {
 	// TransactionalIdPattern: string, versions 2, nullable in 2, default null.
 	TransactionalIdPattern wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListTransactionsRequest returns a ListTransactionsRequest with every field at its default.
@@ -105,7 +105,7 @@ func decodeListTransactionsRequestV0(r *wire.Reader, m *ListTransactionsRequest)
 		}
 		m.ProducerIdFilters = r.Int64s(n)
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListTransactionsRequestV0(w *wire.Writer, m *ListTransactionsRequest) bool {
 	if m.DurationFilter != -1 {
@@ -124,6 +124,9 @@ func encodeListTransactionsRequestV0(w *wire.Writer, m *ListTransactionsRequest)
 		return w.In("ProducerIdFilters")
 	}
 	w.Int64s(m.ProducerIdFilters)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -154,7 +157,7 @@ func decodeListTransactionsRequestV1(r *wire.Reader, m *ListTransactionsRequest)
 		p := (*[8]byte)(b)
 		m.DurationFilter = int64(binary.BigEndian.Uint64(p[0:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListTransactionsRequestV1(w *wire.Writer, m *ListTransactionsRequest) bool {
 	if m.TransactionalIdPattern.Valid {
@@ -171,8 +174,17 @@ func encodeListTransactionsRequestV1(w *wire.Writer, m *ListTransactionsRequest)
 	}
 	w.Int64s(m.ProducerIdFilters)
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.DurationFilter))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.DurationFilter))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -207,7 +219,7 @@ func decodeListTransactionsRequestV2(r *wire.Reader, m *ListTransactionsRequest)
 	if !r.CompactNullString(&m.TransactionalIdPattern) {
 		return r.In("TransactionalIdPattern")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListTransactionsRequestV2(w *wire.Writer, m *ListTransactionsRequest) bool {
 	if !w.CompactCount(len(m.StateFilters), false, false) {
@@ -221,11 +233,25 @@ func encodeListTransactionsRequestV2(w *wire.Writer, m *ListTransactionsRequest)
 	}
 	w.Int64s(m.ProducerIdFilters)
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.DurationFilter))
+		if len(m.TransactionalIdPattern.S) > wire.MaxString {
+			return w.TooLong("TransactionalIdPattern", len(m.TransactionalIdPattern.S))
+		}
+		b := w.Room(13 + len(m.TransactionalIdPattern.S))
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.DurationFilter))
+		}
+		if !m.TransactionalIdPattern.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalIdPattern.S)+1)), m.TransactionalIdPattern.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.TransactionalIdPattern, true) {
-		return w.In("TransactionalIdPattern")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type ListTransactionsResponse struct {
 	// TransactionStates: []TransactionState, versions 0-2.
 	TransactionStates []ListTransactionsResponseTransactionState
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListTransactionsResponse returns a ListTransactionsResponse with every field at its default.
@@ -36,7 +36,7 @@ type ListTransactionsResponseTransactionState struct {
 	// TransactionState: string, versions 0-2.
 	TransactionState string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultListTransactionsResponseTransactionState returns a ListTransactionsResponseTransactionState with every field at its default.
@@ -128,13 +128,19 @@ func decodeListTransactionsResponseV0(r *wire.Reader, m *ListTransactionsRespons
 		}
 		m.TransactionStates = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListTransactionsResponseV0(w *wire.Writer, m *ListTransactionsResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.UnknownStateFilters), false, false) {
 		return w.In("UnknownStateFilters")
@@ -149,6 +155,9 @@ func encodeListTransactionsResponseV0(w *wire.Writer, m *ListTransactionsRespons
 		if !encodeListTransactionsResponseTransactionStateV0(w, &m.TransactionStates[i]) {
 			return w.InIndex("TransactionStates", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -170,18 +179,29 @@ func decodeListTransactionsResponseTransactionStateV0(r *wire.Reader, m *ListTra
 	if !r.CompactString(&m.TransactionState) {
 		return r.In("TransactionState")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeListTransactionsResponseTransactionStateV0(w *wire.Writer, m *ListTransactionsResponseTransactionState) bool {
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.TransactionState) > wire.MaxString {
+			return w.TooLong("TransactionState", len(m.TransactionState))
+		}
+		b := w.Room(18 + len(m.TransactionalId) + len(m.TransactionState))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionState)+1)), m.TransactionState...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.TransactionState) {
-		return w.In("TransactionState")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // MetadataRequest is Kafka's message of that name, versions 0-13.
 type MetadataRequest struct {
@@ -15,7 +18,7 @@ type MetadataRequest struct {
 	// IncludeTopicAuthorizedOperations: bool, versions 8-13.
 	IncludeTopicAuthorizedOperations bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultMetadataRequest returns a MetadataRequest with every field at its default.
@@ -33,7 +36,7 @@ type MetadataRequestTopic struct {
 	// Name: string, versions 0-13, nullable in 10-13.
 	Name wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultMetadataRequestTopic returns a MetadataRequestTopic with every field at its default.
@@ -249,8 +252,14 @@ func encodeMetadataRequestV4(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.AllowAutoTopicCreation)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -297,10 +306,16 @@ func encodeMetadataRequestV8(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.AllowAutoTopicCreation)
-		p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
-		p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		b := w.Room(3)
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
+			p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+			p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -335,7 +350,7 @@ func decodeMetadataRequestV9(r *wire.Reader, m *MetadataRequest) bool {
 		m.IncludeClusterAuthorizedOperations = p[1] != 0
 		m.IncludeTopicAuthorizedOperations = p[2] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataRequestV9(w *wire.Writer, m *MetadataRequest) bool {
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
@@ -347,10 +362,19 @@ func encodeMetadataRequestV9(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.AllowAutoTopicCreation)
-		p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
-		p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		b := w.Room(3)
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
+			p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+			p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -385,7 +409,7 @@ func decodeMetadataRequestV10(r *wire.Reader, m *MetadataRequest) bool {
 		m.IncludeClusterAuthorizedOperations = p[1] != 0
 		m.IncludeTopicAuthorizedOperations = p[2] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataRequestV10(w *wire.Writer, m *MetadataRequest) bool {
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
@@ -397,10 +421,19 @@ func encodeMetadataRequestV10(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		p[0] = wire.PutBool(m.AllowAutoTopicCreation)
-		p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
-		p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		b := w.Room(3)
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
+			p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+			p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -434,7 +467,7 @@ func decodeMetadataRequestV11(r *wire.Reader, m *MetadataRequest) bool {
 		m.AllowAutoTopicCreation = p[0] != 0
 		m.IncludeTopicAuthorizedOperations = p[1] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataRequestV11(w *wire.Writer, m *MetadataRequest) bool {
 	if m.IncludeClusterAuthorizedOperations {
@@ -449,9 +482,18 @@ func encodeMetadataRequestV11(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = wire.PutBool(m.AllowAutoTopicCreation)
-		p[1] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
+			p[1] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -466,8 +508,16 @@ func decodeMetadataRequestTopicV0(r *wire.Reader, m *MetadataRequestTopic) bool 
 	return true
 }
 func encodeMetadataRequestTopicV0(w *wire.Writer, m *MetadataRequestTopic) bool {
-	if !w.NullString(m.Name, false) {
-		return w.In("Name")
+	{
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(5 + len(m.Name.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name.S))), m.Name.S...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -479,11 +529,22 @@ func decodeMetadataRequestTopicV9(r *wire.Reader, m *MetadataRequestTopic) bool 
 		return r.In("Name")
 	}
 	m.Name.Valid = true
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataRequestTopicV9(w *wire.Writer, m *MetadataRequestTopic) bool {
-	if !w.CompactNullString(m.Name, false) {
-		return w.In("Name")
+	{
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(5 + len(m.Name.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -502,15 +563,29 @@ func decodeMetadataRequestTopicV10(r *wire.Reader, m *MetadataRequestTopic) bool
 	if !r.CompactNullString(&m.Name) {
 		return r.In("Name")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataRequestTopicV10(w *wire.Writer, m *MetadataRequestTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		b := w.Room(21 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		if !m.Name.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Name, true) {
-		return w.In("Name")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -24,7 +24,7 @@ type MetadataResponse struct {
 	// ErrorCode: int16, versions 13, ignorable.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultMetadataResponse returns a MetadataResponse with every field at its default.
@@ -46,7 +46,7 @@ type MetadataResponseBroker struct {
 	// Rack: string, versions 1-13, nullable in 1-13, default null, ignorable.
 	Rack wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultMetadataResponseBroker returns a MetadataResponseBroker with every field at its default.
@@ -70,7 +70,7 @@ type MetadataResponseTopic struct {
 	// TopicAuthorizedOperations: int32, versions 8-13, default -2147483648.
 	TopicAuthorizedOperations int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultMetadataResponseTopic returns a MetadataResponseTopic with every field at its default.
@@ -101,7 +101,7 @@ type MetadataResponsePartition struct {
 	// OfflineReplicas: []int32, versions 5-13, ignorable.
 	OfflineReplicas []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultMetadataResponsePartition returns a MetadataResponsePartition with every field at its default.
@@ -313,8 +313,14 @@ func encodeMetadataResponseV1(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -382,12 +388,23 @@ func encodeMetadataResponseV2(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.NullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClusterId.S))), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -456,8 +473,14 @@ func encodeMetadataResponseV3(w *wire.Writer, m *MetadataResponse) bool {
 		return w.Absent("ClusterAuthorizedOperations")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -467,12 +490,23 @@ func encodeMetadataResponseV3(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.NullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClusterId.S))), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -541,8 +575,14 @@ func encodeMetadataResponseV5(w *wire.Writer, m *MetadataResponse) bool {
 		return w.Absent("ClusterAuthorizedOperations")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -552,12 +592,23 @@ func encodeMetadataResponseV5(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.NullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClusterId.S))), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -626,8 +677,14 @@ func encodeMetadataResponseV7(w *wire.Writer, m *MetadataResponse) bool {
 		return w.Absent("ClusterAuthorizedOperations")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -637,12 +694,23 @@ func encodeMetadataResponseV7(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.NullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClusterId.S))), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -715,8 +783,14 @@ func decodeMetadataResponseV8(r *wire.Reader, m *MetadataResponse) bool {
 }
 func encodeMetadataResponseV8(w *wire.Writer, m *MetadataResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -726,12 +800,23 @@ func encodeMetadataResponseV8(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.NullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClusterId.S))), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -742,8 +827,14 @@ func encodeMetadataResponseV8(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -804,12 +895,18 @@ func decodeMetadataResponseV9(r *wire.Reader, m *MetadataResponse) bool {
 		p := (*[4]byte)(b)
 		m.ClusterAuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseV9(w *wire.Writer, m *MetadataResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -819,12 +916,23 @@ func encodeMetadataResponseV9(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -835,8 +943,17 @@ func encodeMetadataResponseV9(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -897,12 +1014,18 @@ func decodeMetadataResponseV10(r *wire.Reader, m *MetadataResponse) bool {
 		p := (*[4]byte)(b)
 		m.ClusterAuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseV10(w *wire.Writer, m *MetadataResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -912,12 +1035,23 @@ func encodeMetadataResponseV10(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -928,8 +1062,17 @@ func encodeMetadataResponseV10(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -983,15 +1126,21 @@ func decodeMetadataResponseV11(r *wire.Reader, m *MetadataResponse) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseV11(w *wire.Writer, m *MetadataResponse) bool {
 	if m.ClusterAuthorizedOperations != -2147483648 {
 		return w.Absent("ClusterAuthorizedOperations")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -1001,12 +1150,23 @@ func encodeMetadataResponseV11(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -1015,6 +1175,9 @@ func encodeMetadataResponseV11(w *wire.Writer, m *MetadataResponse) bool {
 		if !encodeMetadataResponseTopicV10(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1068,15 +1231,21 @@ func decodeMetadataResponseV12(r *wire.Reader, m *MetadataResponse) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseV12(w *wire.Writer, m *MetadataResponse) bool {
 	if m.ClusterAuthorizedOperations != -2147483648 {
 		return w.Absent("ClusterAuthorizedOperations")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -1086,12 +1255,23 @@ func encodeMetadataResponseV12(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -1100,6 +1280,9 @@ func encodeMetadataResponseV12(w *wire.Writer, m *MetadataResponse) bool {
 		if !encodeMetadataResponseTopicV12(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1161,15 +1344,21 @@ func decodeMetadataResponseV13(r *wire.Reader, m *MetadataResponse) bool {
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseV13(w *wire.Writer, m *MetadataResponse) bool {
 	if m.ClusterAuthorizedOperations != -2147483648 {
 		return w.Absent("ClusterAuthorizedOperations")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Brokers), false, false) {
 		return w.In("Brokers")
@@ -1179,12 +1368,23 @@ func encodeMetadataResponseV13(w *wire.Writer, m *MetadataResponse) bool {
 			return w.InIndex("Brokers", i)
 		}
 	}
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -1195,8 +1395,17 @@ func encodeMetadataResponseV13(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1227,15 +1436,24 @@ func decodeMetadataResponseBrokerV0(r *wire.Reader, m *MetadataResponseBroker) b
 }
 func encodeMetadataResponseBrokerV0(w *wire.Writer, m *MetadataResponseBroker) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
-	}
-	if !w.String(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(13 + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Host))), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1269,18 +1487,32 @@ func decodeMetadataResponseBrokerV1(r *wire.Reader, m *MetadataResponseBroker) b
 }
 func encodeMetadataResponseBrokerV1(w *wire.Writer, m *MetadataResponseBroker) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
-	}
-	if !w.String(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
-	}
-	if !w.NullString(m.Rack, true) {
-		return w.In("Rack")
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Host))), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if !m.Rack.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Rack.S))), m.Rack.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1310,22 +1542,39 @@ func decodeMetadataResponseBrokerV9(r *wire.Reader, m *MetadataResponseBroker) b
 	if !r.CompactNullString(&m.Rack) {
 		return r.In("Rack")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseBrokerV9(w *wire.Writer, m *MetadataResponseBroker) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
-	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1366,11 +1615,21 @@ func encodeMetadataResponseTopicV0(w *wire.Writer, m *MetadataResponseTopic) boo
 		return w.Absent("TopicAuthorizedOperations")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.Name, false) {
-		return w.In("Name")
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(7 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name.S))), m.Name.S...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1427,15 +1686,27 @@ func encodeMetadataResponseTopicV1(w *wire.Writer, m *MetadataResponseTopic) boo
 		return w.Absent("TopicAuthorizedOperations")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.Name, false) {
-		return w.In("Name")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(8 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name.S))), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1492,15 +1763,27 @@ func encodeMetadataResponseTopicV5(w *wire.Writer, m *MetadataResponseTopic) boo
 		return w.Absent("TopicAuthorizedOperations")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.Name, false) {
-		return w.In("Name")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(8 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name.S))), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1557,15 +1840,27 @@ func encodeMetadataResponseTopicV7(w *wire.Writer, m *MetadataResponseTopic) boo
 		return w.Absent("TopicAuthorizedOperations")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.Name, false) {
-		return w.In("Name")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(8 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name.S))), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1626,15 +1921,27 @@ func decodeMetadataResponseTopicV8(r *wire.Reader, m *MetadataResponseTopic) boo
 }
 func encodeMetadataResponseTopicV8(w *wire.Writer, m *MetadataResponseTopic) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.Name, false) {
-		return w.In("Name")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(8 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name.S))), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1645,8 +1952,14 @@ func encodeMetadataResponseTopicV8(w *wire.Writer, m *MetadataResponseTopic) boo
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1695,19 +2008,31 @@ func decodeMetadataResponseTopicV9(r *wire.Reader, m *MetadataResponseTopic) boo
 		p := (*[4]byte)(b)
 		m.TopicAuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseTopicV9(w *wire.Writer, m *MetadataResponseTopic) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.Name, false) {
-		return w.In("Name")
-	}
-	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(8 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1718,8 +2043,17 @@ func encodeMetadataResponseTopicV9(w *wire.Writer, m *MetadataResponseTopic) boo
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1769,20 +2103,32 @@ func decodeMetadataResponseTopicV10(r *wire.Reader, m *MetadataResponseTopic) bo
 		p := (*[4]byte)(b)
 		m.TopicAuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseTopicV10(w *wire.Writer, m *MetadataResponseTopic) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.Name, false) {
-		return w.In("Name")
-	}
-	{
-		p := (*[17]byte)(w.Extend(17))
-		copy(p[0:16], m.TopicId[:])
-		p[16] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		if !m.Name.Valid {
+			return w.Null("Name")
+		}
+		b := w.Room(24 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		{
+			n := len(b)
+			b = b[:n+17]
+			p := (*[17]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+			p[16] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1793,8 +2139,17 @@ func encodeMetadataResponseTopicV10(w *wire.Writer, m *MetadataResponseTopic) bo
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1843,20 +2198,33 @@ func decodeMetadataResponseTopicV12(r *wire.Reader, m *MetadataResponseTopic) bo
 		p := (*[4]byte)(b)
 		m.TopicAuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponseTopicV12(w *wire.Writer, m *MetadataResponseTopic) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.Name, true) {
-		return w.In("Name")
-	}
-	{
-		p := (*[17]byte)(w.Extend(17))
-		copy(p[0:16], m.TopicId[:])
-		p[16] = wire.PutBool(m.IsInternal)
+		if len(m.Name.S) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name.S))
+		}
+		b := w.Room(24 + len(m.Name.S))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.Name.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+17]
+			p := (*[17]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+			p[16] = wire.PutBool(m.IsInternal)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -1867,8 +2235,17 @@ func encodeMetadataResponseTopicV12(w *wire.Writer, m *MetadataResponseTopic) bo
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1905,10 +2282,16 @@ func decodeMetadataResponsePartitionV0(r *wire.Reader, m *MetadataResponsePartit
 }
 func encodeMetadataResponsePartitionV0(w *wire.Writer, m *MetadataResponsePartition) bool {
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ReplicaNodes), false, false) {
 		return w.In("ReplicaNodes")
@@ -1960,10 +2343,16 @@ func decodeMetadataResponsePartitionV5(r *wire.Reader, m *MetadataResponsePartit
 }
 func encodeMetadataResponsePartitionV5(w *wire.Writer, m *MetadataResponsePartition) bool {
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ReplicaNodes), false, false) {
 		return w.In("ReplicaNodes")
@@ -2019,11 +2408,17 @@ func decodeMetadataResponsePartitionV7(r *wire.Reader, m *MetadataResponsePartit
 }
 func encodeMetadataResponsePartitionV7(w *wire.Writer, m *MetadataResponsePartition) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.ReplicaNodes), false, false) {
 		return w.In("ReplicaNodes")
@@ -2054,49 +2449,43 @@ func decodeMetadataResponsePartitionV9(r *wire.Reader, m *MetadataResponsePartit
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[6:10]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[10:14]))
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("ReplicaNodes")
-		}
-		m.ReplicaNodes = r.Int32s(n)
+	if !r.CompactInt32s(&m.ReplicaNodes, false) {
+		return r.In("ReplicaNodes")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("IsrNodes")
-		}
-		m.IsrNodes = r.Int32s(n)
+	if !r.CompactInt32s(&m.IsrNodes, false) {
+		return r.In("IsrNodes")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("OfflineReplicas")
-		}
-		m.OfflineReplicas = r.Int32s(n)
+	if !r.CompactInt32s(&m.OfflineReplicas, false) {
+		return r.In("OfflineReplicas")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeMetadataResponsePartitionV9(w *wire.Writer, m *MetadataResponsePartition) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.ReplicaNodes), false, false) {
+	if !w.CompactInt32s(m.ReplicaNodes, false, false) {
 		return w.In("ReplicaNodes")
 	}
-	w.Int32s(m.ReplicaNodes)
-	if !w.CompactCount(len(m.IsrNodes), false, false) {
+	if !w.CompactInt32s(m.IsrNodes, false, false) {
 		return w.In("IsrNodes")
 	}
-	w.Int32s(m.IsrNodes)
-	if !w.CompactCount(len(m.OfflineReplicas), false, false) {
+	if !w.CompactInt32s(m.OfflineReplicas, false, false) {
 		return w.In("OfflineReplicas")
 	}
-	w.Int32s(m.OfflineReplicas)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

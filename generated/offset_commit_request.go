@@ -22,7 +22,7 @@ type OffsetCommitRequest struct {
 	// Topics: []OffsetCommitRequestTopic, versions 2-10.
 	Topics []OffsetCommitRequestTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetCommitRequest returns a OffsetCommitRequest with every field at its default.
@@ -42,7 +42,7 @@ type OffsetCommitRequestTopic struct {
 	// Partitions: []OffsetCommitRequestPartition, versions 2-10.
 	Partitions []OffsetCommitRequestPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetCommitRequestTopic returns a OffsetCommitRequestTopic with every field at its default.
@@ -62,7 +62,7 @@ type OffsetCommitRequestPartition struct {
 	// CommittedMetadata: string, versions 2-10, nullable in 2-10.
 	CommittedMetadata wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetCommitRequestPartition returns a OffsetCommitRequestPartition with every field at its default.
@@ -189,19 +189,29 @@ func encodeOffsetCommitRequestV2(w *wire.Writer, m *OffsetCommitRequest) bool {
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.RetentionTimeMs))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(22 + len(m.GroupId) + len(m.MemberId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.RetentionTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -251,15 +261,23 @@ func encodeOffsetCommitRequestV5(w *wire.Writer, m *OffsetCommitRequest) bool {
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(14 + len(m.GroupId) + len(m.MemberId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -309,15 +327,23 @@ func encodeOffsetCommitRequestV6(w *wire.Writer, m *OffsetCommitRequest) bool {
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(14 + len(m.GroupId) + len(m.MemberId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -367,18 +393,31 @@ func decodeOffsetCommitRequestV7(r *wire.Reader, m *OffsetCommitRequest) bool {
 	return true
 }
 func encodeOffsetCommitRequestV7(w *wire.Writer, m *OffsetCommitRequest) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -425,21 +464,34 @@ func decodeOffsetCommitRequestV8(r *wire.Reader, m *OffsetCommitRequest) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitRequestV8(w *wire.Writer, m *OffsetCommitRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -448,6 +500,9 @@ func encodeOffsetCommitRequestV8(w *wire.Writer, m *OffsetCommitRequest) bool {
 		if !encodeOffsetCommitRequestTopicV8(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -486,21 +541,34 @@ func decodeOffsetCommitRequestV10(r *wire.Reader, m *OffsetCommitRequest) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitRequestV10(w *wire.Writer, m *OffsetCommitRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -509,6 +577,9 @@ func encodeOffsetCommitRequestV10(w *wire.Writer, m *OffsetCommitRequest) bool {
 		if !encodeOffsetCommitRequestTopicV10(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -535,8 +606,13 @@ func decodeOffsetCommitRequestTopicV2(r *wire.Reader, m *OffsetCommitRequestTopi
 	return true
 }
 func encodeOffsetCommitRequestTopicV2(w *wire.Writer, m *OffsetCommitRequestTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -571,8 +647,13 @@ func decodeOffsetCommitRequestTopicV6(r *wire.Reader, m *OffsetCommitRequestTopi
 	return true
 }
 func encodeOffsetCommitRequestTopicV6(w *wire.Writer, m *OffsetCommitRequestTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -604,11 +685,16 @@ func decodeOffsetCommitRequestTopicV8(r *wire.Reader, m *OffsetCommitRequestTopi
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitRequestTopicV8(w *wire.Writer, m *OffsetCommitRequestTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -617,6 +703,9 @@ func encodeOffsetCommitRequestTopicV8(w *wire.Writer, m *OffsetCommitRequestTopi
 		if !encodeOffsetCommitRequestPartitionV8(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -645,12 +734,18 @@ func decodeOffsetCommitRequestTopicV10(r *wire.Reader, m *OffsetCommitRequestTop
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitRequestTopicV10(w *wire.Writer, m *OffsetCommitRequestTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -659,6 +754,9 @@ func encodeOffsetCommitRequestTopicV10(w *wire.Writer, m *OffsetCommitRequestTop
 		if !encodeOffsetCommitRequestPartitionV8(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -683,12 +781,23 @@ func decodeOffsetCommitRequestPartitionV2(r *wire.Reader, m *OffsetCommitRequest
 }
 func encodeOffsetCommitRequestPartitionV2(w *wire.Writer, m *OffsetCommitRequestPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-	}
-	if !w.NullString(m.CommittedMetadata, true) {
-		return w.In("CommittedMetadata")
+		if len(m.CommittedMetadata.S) > wire.MaxString {
+			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
+		}
+		b := w.Room(17 + len(m.CommittedMetadata.S))
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+		}
+		if !m.CommittedMetadata.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.CommittedMetadata.S))), m.CommittedMetadata.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -713,13 +822,24 @@ func decodeOffsetCommitRequestPartitionV6(r *wire.Reader, m *OffsetCommitRequest
 }
 func encodeOffsetCommitRequestPartitionV6(w *wire.Writer, m *OffsetCommitRequestPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
-	}
-	if !w.NullString(m.CommittedMetadata, true) {
-		return w.In("CommittedMetadata")
+		if len(m.CommittedMetadata.S) > wire.MaxString {
+			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
+		}
+		b := w.Room(21 + len(m.CommittedMetadata.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		}
+		if !m.CommittedMetadata.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.CommittedMetadata.S))), m.CommittedMetadata.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -740,17 +860,31 @@ func decodeOffsetCommitRequestPartitionV8(r *wire.Reader, m *OffsetCommitRequest
 	if !r.CompactNullString(&m.CommittedMetadata) {
 		return r.In("CommittedMetadata")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitRequestPartitionV8(w *wire.Writer, m *OffsetCommitRequestPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		if len(m.CommittedMetadata.S) > wire.MaxString {
+			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
+		}
+		b := w.Room(21 + len(m.CommittedMetadata.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		}
+		if !m.CommittedMetadata.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.CommittedMetadata.S)+1)), m.CommittedMetadata.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.CommittedMetadata, true) {
-		return w.In("CommittedMetadata")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type OffsetCommitResponse struct {
 	// Topics: []OffsetCommitResponseTopic, versions 2-10.
 	Topics []OffsetCommitResponseTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetCommitResponse returns a OffsetCommitResponse with every field at its default.
@@ -32,7 +32,7 @@ type OffsetCommitResponseTopic struct {
 	// Partitions: []OffsetCommitResponsePartition, versions 2-10.
 	Partitions []OffsetCommitResponsePartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetCommitResponseTopic returns a OffsetCommitResponseTopic with every field at its default.
@@ -48,7 +48,7 @@ type OffsetCommitResponsePartition struct {
 	// ErrorCode: int16, versions 2-10.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetCommitResponsePartition returns a OffsetCommitResponsePartition with every field at its default.
@@ -176,8 +176,14 @@ func decodeOffsetCommitResponseV3(r *wire.Reader, m *OffsetCommitResponse) bool 
 }
 func encodeOffsetCommitResponseV3(w *wire.Writer, m *OffsetCommitResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -214,12 +220,18 @@ func decodeOffsetCommitResponseV8(r *wire.Reader, m *OffsetCommitResponse) bool 
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitResponseV8(w *wire.Writer, m *OffsetCommitResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -228,6 +240,9 @@ func encodeOffsetCommitResponseV8(w *wire.Writer, m *OffsetCommitResponse) bool 
 		if !encodeOffsetCommitResponseTopicV8(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -256,12 +271,18 @@ func decodeOffsetCommitResponseV10(r *wire.Reader, m *OffsetCommitResponse) bool
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitResponseV10(w *wire.Writer, m *OffsetCommitResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -270,6 +291,9 @@ func encodeOffsetCommitResponseV10(w *wire.Writer, m *OffsetCommitResponse) bool
 		if !encodeOffsetCommitResponseTopicV10(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -296,8 +320,13 @@ func decodeOffsetCommitResponseTopicV2(r *wire.Reader, m *OffsetCommitResponseTo
 	return true
 }
 func encodeOffsetCommitResponseTopicV2(w *wire.Writer, m *OffsetCommitResponseTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -329,11 +358,16 @@ func decodeOffsetCommitResponseTopicV8(r *wire.Reader, m *OffsetCommitResponseTo
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitResponseTopicV8(w *wire.Writer, m *OffsetCommitResponseTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -342,6 +376,9 @@ func encodeOffsetCommitResponseTopicV8(w *wire.Writer, m *OffsetCommitResponseTo
 		if !encodeOffsetCommitResponsePartitionV8(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -370,12 +407,18 @@ func decodeOffsetCommitResponseTopicV10(r *wire.Reader, m *OffsetCommitResponseT
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitResponseTopicV10(w *wire.Writer, m *OffsetCommitResponseTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -384,6 +427,9 @@ func encodeOffsetCommitResponseTopicV10(w *wire.Writer, m *OffsetCommitResponseT
 		if !encodeOffsetCommitResponsePartitionV8(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -404,9 +450,15 @@ func decodeOffsetCommitResponsePartitionV2(r *wire.Reader, m *OffsetCommitRespon
 }
 func encodeOffsetCommitResponsePartitionV2(w *wire.Writer, m *OffsetCommitResponsePartition) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -423,13 +475,22 @@ func decodeOffsetCommitResponsePartitionV8(r *wire.Reader, m *OffsetCommitRespon
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetCommitResponsePartitionV8(w *wire.Writer, m *OffsetCommitResponsePartition) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

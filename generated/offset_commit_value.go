@@ -22,7 +22,7 @@ type OffsetCommitValue struct {
 	// TopicId: uuid, versions 4, tag 0, ignorable.
 	TopicId wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetCommitValue returns a OffsetCommitValue with every field at its default.
@@ -122,15 +122,24 @@ func decodeOffsetCommitValueV0(r *wire.Reader, m *OffsetCommitValue) bool {
 }
 func encodeOffsetCommitValueV0(w *wire.Writer, m *OffsetCommitValue) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
-	}
-	if !w.String(m.Metadata) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+		if len(m.Metadata) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata))
+		}
+		b := w.Room(21 + len(m.Metadata))
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Metadata))), m.Metadata...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -163,16 +172,25 @@ func decodeOffsetCommitValueV1(r *wire.Reader, m *OffsetCommitValue) bool {
 }
 func encodeOffsetCommitValueV1(w *wire.Writer, m *OffsetCommitValue) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
-	}
-	if !w.String(m.Metadata) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpireTimestamp))
+		if len(m.Metadata) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata))
+		}
+		b := w.Room(29 + len(m.Metadata))
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Metadata))), m.Metadata...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.ExpireTimestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -205,16 +223,25 @@ func decodeOffsetCommitValueV3(r *wire.Reader, m *OffsetCommitValue) bool {
 }
 func encodeOffsetCommitValueV3(w *wire.Writer, m *OffsetCommitValue) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
-	}
-	if !w.String(m.Metadata) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+		if len(m.Metadata) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata))
+		}
+		b := w.Room(25 + len(m.Metadata))
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Metadata))), m.Metadata...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -242,6 +269,9 @@ func decodeOffsetCommitValueV4(r *wire.Reader, m *OffsetCommitValue) bool {
 		}
 		p := (*[8]byte)(b)
 		m.CommitTimestamp = int64(binary.BigEndian.Uint64(p[0:8]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -272,18 +302,27 @@ func decodeOffsetCommitValueV4(r *wire.Reader, m *OffsetCommitValue) bool {
 }
 func encodeOffsetCommitValueV4(w *wire.Writer, m *OffsetCommitValue) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		if len(m.Metadata) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata))
+		}
+		b := w.Room(25 + len(m.Metadata))
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.Offset))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Metadata)+1)), m.Metadata...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Metadata) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.CommitTimestamp))
-	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := !m.TopicId.IsZero()
 	if set0 {
@@ -300,8 +339,14 @@ func encodeOffsetCommitValueV4(w *wire.Writer, m *OffsetCommitValue) bool {
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[16]byte)(w.Extend(16))
-			copy(p[0:16], m.TopicId[:])
+			b := w.Room(16)
+			{
+				n := len(b)
+				b = b[:n+16]
+				p := (*[16]byte)(b[n:])
+				copy(p[0:16], m.TopicId[:])
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}

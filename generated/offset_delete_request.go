@@ -118,8 +118,13 @@ func decodeOffsetDeleteRequestV0(r *wire.Reader, m *OffsetDeleteRequest) bool {
 	return true
 }
 func encodeOffsetDeleteRequestV0(w *wire.Writer, m *OffsetDeleteRequest) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -151,8 +156,13 @@ func decodeOffsetDeleteRequestTopicV0(r *wire.Reader, m *OffsetDeleteRequestTopi
 	return true
 }
 func encodeOffsetDeleteRequestTopicV0(w *wire.Writer, m *OffsetDeleteRequestTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -177,8 +187,14 @@ func decodeOffsetDeleteRequestPartitionV0(r *wire.Reader, m *OffsetDeleteRequest
 }
 func encodeOffsetDeleteRequestPartitionV0(w *wire.Writer, m *OffsetDeleteRequestPartition) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
 	}
 	return true
 }

@@ -129,9 +129,15 @@ func decodeOffsetDeleteResponseV0(r *wire.Reader, m *OffsetDeleteResponse) bool 
 }
 func encodeOffsetDeleteResponseV0(w *wire.Writer, m *OffsetDeleteResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.ThrottleTimeMs))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -163,8 +169,13 @@ func decodeOffsetDeleteResponseTopicV0(r *wire.Reader, m *OffsetDeleteResponseTo
 	return true
 }
 func encodeOffsetDeleteResponseTopicV0(w *wire.Writer, m *OffsetDeleteResponseTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -190,9 +201,15 @@ func decodeOffsetDeleteResponsePartitionV0(r *wire.Reader, m *OffsetDeleteRespon
 }
 func encodeOffsetDeleteResponsePartitionV0(w *wire.Writer, m *OffsetDeleteResponsePartition) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	return true
 }

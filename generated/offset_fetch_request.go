@@ -18,7 +18,7 @@ type OffsetFetchRequest struct {
 	// RequireStable: bool, versions 7-10.
 	RequireStable bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchRequest returns a OffsetFetchRequest with every field at its default.
@@ -35,7 +35,7 @@ type OffsetFetchRequestTopic struct {
 	// PartitionIndexes: []int32, versions 1-7.
 	PartitionIndexes []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchRequestTopic returns a OffsetFetchRequestTopic with every field at its default.
@@ -55,7 +55,7 @@ type OffsetFetchRequestGroup struct {
 	// Topics: []OffsetFetchRequestTopics, versions 8-10, nullable in 8-10.
 	Topics []OffsetFetchRequestTopics
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchRequestGroup returns a OffsetFetchRequestGroup with every field at its default.
@@ -75,7 +75,7 @@ type OffsetFetchRequestTopics struct {
 	// PartitionIndexes: []int32, versions 8-10.
 	PartitionIndexes []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchRequestTopics returns a OffsetFetchRequestTopics with every field at its default.
@@ -185,8 +185,13 @@ func encodeOffsetFetchRequestV1(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if m.RequireStable {
 		return w.Absent("RequireStable")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), m.Topics == nil, false) {
 		return w.In("Topics")
@@ -231,8 +236,13 @@ func encodeOffsetFetchRequestV2(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if m.RequireStable {
 		return w.Absent("RequireStable")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -268,7 +278,7 @@ func decodeOffsetFetchRequestV6(r *wire.Reader, m *OffsetFetchRequest) bool {
 			m.Topics = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestV6(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if len(m.Groups) != 0 {
@@ -277,8 +287,13 @@ func encodeOffsetFetchRequestV6(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if m.RequireStable {
 		return w.Absent("RequireStable")
 	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -287,6 +302,9 @@ func encodeOffsetFetchRequestV6(w *wire.Writer, m *OffsetFetchRequest) bool {
 		if !encodeOffsetFetchRequestTopicV6(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -322,14 +340,19 @@ func decodeOffsetFetchRequestV7(r *wire.Reader, m *OffsetFetchRequest) bool {
 		p := (*[1]byte)(b)
 		m.RequireStable = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestV7(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if len(m.Groups) != 0 {
 		return w.Absent("Groups")
 	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -340,8 +363,17 @@ func encodeOffsetFetchRequestV7(w *wire.Writer, m *OffsetFetchRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.RequireStable)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.RequireStable)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -371,7 +403,7 @@ func decodeOffsetFetchRequestV8(r *wire.Reader, m *OffsetFetchRequest) bool {
 		p := (*[1]byte)(b)
 		m.RequireStable = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestV8(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if m.GroupId != "" {
@@ -389,8 +421,17 @@ func encodeOffsetFetchRequestV8(w *wire.Writer, m *OffsetFetchRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.RequireStable)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.RequireStable)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -420,7 +461,7 @@ func decodeOffsetFetchRequestV9(r *wire.Reader, m *OffsetFetchRequest) bool {
 		p := (*[1]byte)(b)
 		m.RequireStable = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestV9(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if m.GroupId != "" {
@@ -438,8 +479,17 @@ func encodeOffsetFetchRequestV9(w *wire.Writer, m *OffsetFetchRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.RequireStable)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.RequireStable)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -469,7 +519,7 @@ func decodeOffsetFetchRequestV10(r *wire.Reader, m *OffsetFetchRequest) bool {
 		p := (*[1]byte)(b)
 		m.RequireStable = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestV10(w *wire.Writer, m *OffsetFetchRequest) bool {
 	if m.GroupId != "" {
@@ -487,8 +537,17 @@ func encodeOffsetFetchRequestV10(w *wire.Writer, m *OffsetFetchRequest) bool {
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.RequireStable)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.RequireStable)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -509,8 +568,13 @@ func decodeOffsetFetchRequestTopicV1(r *wire.Reader, m *OffsetFetchRequestTopic)
 	return true
 }
 func encodeOffsetFetchRequestTopicV1(w *wire.Writer, m *OffsetFetchRequestTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PartitionIndexes), false, false) {
 		return w.In("PartitionIndexes")
@@ -525,23 +589,26 @@ func decodeOffsetFetchRequestTopicV6(r *wire.Reader, m *OffsetFetchRequestTopic)
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("PartitionIndexes")
-		}
-		m.PartitionIndexes = r.Int32s(n)
+	if !r.CompactInt32s(&m.PartitionIndexes, false) {
+		return r.In("PartitionIndexes")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestTopicV6(w *wire.Writer, m *OffsetFetchRequestTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.PartitionIndexes), false, false) {
+	if !w.CompactInt32s(m.PartitionIndexes, false, false) {
 		return w.In("PartitionIndexes")
 	}
-	w.Int32s(m.PartitionIndexes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -569,11 +636,16 @@ func decodeOffsetFetchRequestGroupV8(r *wire.Reader, m *OffsetFetchRequestGroup)
 			m.Topics = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestGroupV8(w *wire.Writer, m *OffsetFetchRequestGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -582,6 +654,9 @@ func encodeOffsetFetchRequestGroupV8(w *wire.Writer, m *OffsetFetchRequestGroup)
 		if !encodeOffsetFetchRequestTopicsV8(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -620,18 +695,30 @@ func decodeOffsetFetchRequestGroupV9(r *wire.Reader, m *OffsetFetchRequestGroup)
 			m.Topics = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestGroupV9(w *wire.Writer, m *OffsetFetchRequestGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactNullString(m.MemberId, true) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId.S) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId.S))
+		}
+		b := w.Room(14 + len(m.GroupId) + len(m.MemberId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		if !m.MemberId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.MemberId.S)+1)), m.MemberId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -640,6 +727,9 @@ func encodeOffsetFetchRequestGroupV9(w *wire.Writer, m *OffsetFetchRequestGroup)
 		if !encodeOffsetFetchRequestTopicsV8(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -678,18 +768,30 @@ func decodeOffsetFetchRequestGroupV10(r *wire.Reader, m *OffsetFetchRequestGroup
 			m.Topics = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestGroupV10(w *wire.Writer, m *OffsetFetchRequestGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactNullString(m.MemberId, true) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId.S) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId.S))
+		}
+		b := w.Room(14 + len(m.GroupId) + len(m.MemberId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		if !m.MemberId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.MemberId.S)+1)), m.MemberId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), m.Topics == nil, true) {
 		return w.In("Topics")
@@ -698,6 +800,9 @@ func encodeOffsetFetchRequestGroupV10(w *wire.Writer, m *OffsetFetchRequestGroup
 		if !encodeOffsetFetchRequestTopicsV10(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -708,23 +813,26 @@ func decodeOffsetFetchRequestTopicsV8(r *wire.Reader, m *OffsetFetchRequestTopic
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("PartitionIndexes")
-		}
-		m.PartitionIndexes = r.Int32s(n)
+	if !r.CompactInt32s(&m.PartitionIndexes, false) {
+		return r.In("PartitionIndexes")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestTopicsV8(w *wire.Writer, m *OffsetFetchRequestTopics) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.PartitionIndexes), false, false) {
+	if !w.CompactInt32s(m.PartitionIndexes, false, false) {
 		return w.In("PartitionIndexes")
 	}
-	w.Int32s(m.PartitionIndexes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -739,24 +847,28 @@ func decodeOffsetFetchRequestTopicsV10(r *wire.Reader, m *OffsetFetchRequestTopi
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("PartitionIndexes")
-		}
-		m.PartitionIndexes = r.Int32s(n)
+	if !r.CompactInt32s(&m.PartitionIndexes, false) {
+		return r.In("PartitionIndexes")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchRequestTopicsV10(w *wire.Writer, m *OffsetFetchRequestTopics) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.PartitionIndexes), false, false) {
+	if !w.CompactInt32s(m.PartitionIndexes, false, false) {
 		return w.In("PartitionIndexes")
 	}
-	w.Int32s(m.PartitionIndexes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -18,7 +18,7 @@ type OffsetFetchResponse struct {
 	// Groups: []OffsetFetchResponseGroup, versions 8-10.
 	Groups []OffsetFetchResponseGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchResponse returns a OffsetFetchResponse with every field at its default.
@@ -34,7 +34,7 @@ type OffsetFetchResponseTopic struct {
 	// Partitions: []OffsetFetchResponsePartition, versions 1-7.
 	Partitions []OffsetFetchResponsePartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchResponseTopic returns a OffsetFetchResponseTopic with every field at its default.
@@ -56,7 +56,7 @@ type OffsetFetchResponsePartition struct {
 	// ErrorCode: int16, versions 1-7.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchResponsePartition returns a OffsetFetchResponsePartition with every field at its default.
@@ -79,7 +79,7 @@ type OffsetFetchResponseGroup struct {
 	// ErrorCode: int16, versions 8-10.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchResponseGroup returns a OffsetFetchResponseGroup with every field at its default.
@@ -97,7 +97,7 @@ type OffsetFetchResponseTopics struct {
 	// Partitions: []OffsetFetchResponsePartitions, versions 8-10.
 	Partitions []OffsetFetchResponsePartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchResponseTopics returns a OffsetFetchResponseTopics with every field at its default.
@@ -119,7 +119,7 @@ type OffsetFetchResponsePartitions struct {
 	// ErrorCode: int16, versions 8-10.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetFetchResponsePartitions returns a OffsetFetchResponsePartitions with every field at its default.
@@ -278,8 +278,14 @@ func encodeOffsetFetchResponseV2(w *wire.Writer, m *OffsetFetchResponse) bool {
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -323,8 +329,14 @@ func encodeOffsetFetchResponseV3(w *wire.Writer, m *OffsetFetchResponse) bool {
 		return w.Absent("Groups")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -335,8 +347,14 @@ func encodeOffsetFetchResponseV3(w *wire.Writer, m *OffsetFetchResponse) bool {
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -380,8 +398,14 @@ func encodeOffsetFetchResponseV5(w *wire.Writer, m *OffsetFetchResponse) bool {
 		return w.Absent("Groups")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -392,8 +416,14 @@ func encodeOffsetFetchResponseV5(w *wire.Writer, m *OffsetFetchResponse) bool {
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -430,15 +460,21 @@ func decodeOffsetFetchResponseV6(r *wire.Reader, m *OffsetFetchResponse) bool {
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseV6(w *wire.Writer, m *OffsetFetchResponse) bool {
 	if len(m.Groups) != 0 {
 		return w.Absent("Groups")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -449,8 +485,17 @@ func encodeOffsetFetchResponseV6(w *wire.Writer, m *OffsetFetchResponse) bool {
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -479,15 +524,21 @@ func decodeOffsetFetchResponseV8(r *wire.Reader, m *OffsetFetchResponse) bool {
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseV8(w *wire.Writer, m *OffsetFetchResponse) bool {
 	if len(m.Topics) != 0 {
 		return w.Absent("Topics")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -496,6 +547,9 @@ func encodeOffsetFetchResponseV8(w *wire.Writer, m *OffsetFetchResponse) bool {
 		if !encodeOffsetFetchResponseGroupV8(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -524,15 +578,21 @@ func decodeOffsetFetchResponseV10(r *wire.Reader, m *OffsetFetchResponse) bool {
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseV10(w *wire.Writer, m *OffsetFetchResponse) bool {
 	if len(m.Topics) != 0 {
 		return w.Absent("Topics")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -541,6 +601,9 @@ func encodeOffsetFetchResponseV10(w *wire.Writer, m *OffsetFetchResponse) bool {
 		if !encodeOffsetFetchResponseGroupV10(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -567,8 +630,13 @@ func decodeOffsetFetchResponseTopicV1(r *wire.Reader, m *OffsetFetchResponseTopi
 	return true
 }
 func encodeOffsetFetchResponseTopicV1(w *wire.Writer, m *OffsetFetchResponseTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -603,8 +671,13 @@ func decodeOffsetFetchResponseTopicV5(r *wire.Reader, m *OffsetFetchResponseTopi
 	return true
 }
 func encodeOffsetFetchResponseTopicV5(w *wire.Writer, m *OffsetFetchResponseTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -636,11 +709,16 @@ func decodeOffsetFetchResponseTopicV6(r *wire.Reader, m *OffsetFetchResponseTopi
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseTopicV6(w *wire.Writer, m *OffsetFetchResponseTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -649,6 +727,9 @@ func encodeOffsetFetchResponseTopicV6(w *wire.Writer, m *OffsetFetchResponseTopi
 		if !encodeOffsetFetchResponsePartitionV6(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -681,16 +762,29 @@ func decodeOffsetFetchResponsePartitionV1(r *wire.Reader, m *OffsetFetchResponse
 }
 func encodeOffsetFetchResponsePartitionV1(w *wire.Writer, m *OffsetFetchResponsePartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-	}
-	if !w.NullString(m.Metadata, true) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.Metadata.S) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata.S))
+		}
+		b := w.Room(19 + len(m.Metadata.S))
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+		}
+		if !m.Metadata.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Metadata.S))), m.Metadata.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -723,17 +817,30 @@ func decodeOffsetFetchResponsePartitionV5(r *wire.Reader, m *OffsetFetchResponse
 }
 func encodeOffsetFetchResponsePartitionV5(w *wire.Writer, m *OffsetFetchResponsePartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
-	}
-	if !w.NullString(m.Metadata, true) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.Metadata.S) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata.S))
+		}
+		b := w.Room(23 + len(m.Metadata.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		}
+		if !m.Metadata.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Metadata.S))), m.Metadata.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -762,21 +869,37 @@ func decodeOffsetFetchResponsePartitionV6(r *wire.Reader, m *OffsetFetchResponse
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponsePartitionV6(w *wire.Writer, m *OffsetFetchResponsePartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		if len(m.Metadata.S) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata.S))
+		}
+		b := w.Room(23 + len(m.Metadata.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		}
+		if !m.Metadata.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Metadata.S)+1)), m.Metadata.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Metadata, true) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -808,11 +931,16 @@ func decodeOffsetFetchResponseGroupV8(r *wire.Reader, m *OffsetFetchResponseGrou
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseGroupV8(w *wire.Writer, m *OffsetFetchResponseGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -823,8 +951,17 @@ func encodeOffsetFetchResponseGroupV8(w *wire.Writer, m *OffsetFetchResponseGrou
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -856,11 +993,16 @@ func decodeOffsetFetchResponseGroupV10(r *wire.Reader, m *OffsetFetchResponseGro
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseGroupV10(w *wire.Writer, m *OffsetFetchResponseGroup) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -871,8 +1013,17 @@ func encodeOffsetFetchResponseGroupV10(w *wire.Writer, m *OffsetFetchResponseGro
 		}
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -896,11 +1047,16 @@ func decodeOffsetFetchResponseTopicsV8(r *wire.Reader, m *OffsetFetchResponseTop
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseTopicsV8(w *wire.Writer, m *OffsetFetchResponseTopics) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -909,6 +1065,9 @@ func encodeOffsetFetchResponseTopicsV8(w *wire.Writer, m *OffsetFetchResponseTop
 		if !encodeOffsetFetchResponsePartitionsV8(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -937,12 +1096,18 @@ func decodeOffsetFetchResponseTopicsV10(r *wire.Reader, m *OffsetFetchResponseTo
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponseTopicsV10(w *wire.Writer, m *OffsetFetchResponseTopics) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -951,6 +1116,9 @@ func encodeOffsetFetchResponseTopicsV10(w *wire.Writer, m *OffsetFetchResponseTo
 		if !encodeOffsetFetchResponsePartitionsV8(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -979,21 +1147,37 @@ func decodeOffsetFetchResponsePartitionsV8(r *wire.Reader, m *OffsetFetchRespons
 		p := (*[2]byte)(b)
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetFetchResponsePartitionsV8(w *wire.Writer, m *OffsetFetchResponsePartitions) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		if len(m.Metadata.S) > wire.MaxString {
+			return w.TooLong("Metadata", len(m.Metadata.S))
+		}
+		b := w.Room(23 + len(m.Metadata.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		}
+		if !m.Metadata.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Metadata.S)+1)), m.Metadata.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.Metadata, true) {
-		return w.In("Metadata")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

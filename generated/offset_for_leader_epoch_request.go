@@ -14,7 +14,7 @@ type OffsetForLeaderEpochRequest struct {
 	// Topics: []OffsetForLeaderTopic, versions 2-4.
 	Topics []OffsetForLeaderEpochRequestOffsetForLeaderTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetForLeaderEpochRequest returns a OffsetForLeaderEpochRequest with every field at its default.
@@ -31,7 +31,7 @@ type OffsetForLeaderEpochRequestOffsetForLeaderTopic struct {
 	// Partitions: []OffsetForLeaderPartition, versions 2-4.
 	Partitions []OffsetForLeaderEpochRequestOffsetForLeaderPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetForLeaderEpochRequestOffsetForLeaderTopic returns a OffsetForLeaderEpochRequestOffsetForLeaderTopic with every field at its default.
@@ -49,7 +49,7 @@ type OffsetForLeaderEpochRequestOffsetForLeaderPartition struct {
 	// LeaderEpoch: int32, versions 2-4.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetForLeaderEpochRequestOffsetForLeaderPartition returns a OffsetForLeaderEpochRequestOffsetForLeaderPartition with every field at its default.
@@ -175,8 +175,14 @@ func decodeOffsetForLeaderEpochRequestV3(r *wire.Reader, m *OffsetForLeaderEpoch
 }
 func encodeOffsetForLeaderEpochRequestV3(w *wire.Writer, m *OffsetForLeaderEpochRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -213,12 +219,18 @@ func decodeOffsetForLeaderEpochRequestV4(r *wire.Reader, m *OffsetForLeaderEpoch
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetForLeaderEpochRequestV4(w *wire.Writer, m *OffsetForLeaderEpochRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -227,6 +239,9 @@ func encodeOffsetForLeaderEpochRequestV4(w *wire.Writer, m *OffsetForLeaderEpoch
 		if !encodeOffsetForLeaderEpochRequestOffsetForLeaderTopicV4(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -253,8 +268,13 @@ func decodeOffsetForLeaderEpochRequestOffsetForLeaderTopicV2(r *wire.Reader, m *
 	return true
 }
 func encodeOffsetForLeaderEpochRequestOffsetForLeaderTopicV2(w *wire.Writer, m *OffsetForLeaderEpochRequestOffsetForLeaderTopic) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -286,11 +306,16 @@ func decodeOffsetForLeaderEpochRequestOffsetForLeaderTopicV4(r *wire.Reader, m *
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetForLeaderEpochRequestOffsetForLeaderTopicV4(w *wire.Writer, m *OffsetForLeaderEpochRequestOffsetForLeaderTopic) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -299,6 +324,9 @@ func encodeOffsetForLeaderEpochRequestOffsetForLeaderTopicV4(w *wire.Writer, m *
 		if !encodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV4(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -320,10 +348,16 @@ func decodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV2(r *wire.Reader,
 }
 func encodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV2(w *wire.Writer, m *OffsetForLeaderEpochRequestOffsetForLeaderPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -341,14 +375,23 @@ func decodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV4(r *wire.Reader,
 		m.CurrentLeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[8:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV4(w *wire.Writer, m *OffsetForLeaderEpochRequestOffsetForLeaderPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type OffsetForLeaderEpochResponse struct {
 	// Topics: []OffsetForLeaderTopicResult, versions 2-4.
 	Topics []OffsetForLeaderEpochResponseOffsetForLeaderTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetForLeaderEpochResponse returns a OffsetForLeaderEpochResponse with every field at its default.
@@ -30,7 +30,7 @@ type OffsetForLeaderEpochResponseOffsetForLeaderTopicResult struct {
 	// Partitions: []EpochEndOffset, versions 2-4.
 	Partitions []OffsetForLeaderEpochResponseEpochEndOffset
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetForLeaderEpochResponseOffsetForLeaderTopicResult returns a OffsetForLeaderEpochResponseOffsetForLeaderTopicResult with every field at its default.
@@ -50,7 +50,7 @@ type OffsetForLeaderEpochResponseEpochEndOffset struct {
 	// EndOffset: int64, versions 2-4, default -1.
 	EndOffset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultOffsetForLeaderEpochResponseEpochEndOffset returns a OffsetForLeaderEpochResponseEpochEndOffset with every field at its default.
@@ -142,8 +142,14 @@ func decodeOffsetForLeaderEpochResponseV2(r *wire.Reader, m *OffsetForLeaderEpoc
 }
 func encodeOffsetForLeaderEpochResponseV2(w *wire.Writer, m *OffsetForLeaderEpochResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -180,12 +186,18 @@ func decodeOffsetForLeaderEpochResponseV4(r *wire.Reader, m *OffsetForLeaderEpoc
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetForLeaderEpochResponseV4(w *wire.Writer, m *OffsetForLeaderEpochResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -194,6 +206,9 @@ func encodeOffsetForLeaderEpochResponseV4(w *wire.Writer, m *OffsetForLeaderEpoc
 		if !encodeOffsetForLeaderEpochResponseOffsetForLeaderTopicResultV4(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -220,8 +235,13 @@ func decodeOffsetForLeaderEpochResponseOffsetForLeaderTopicResultV2(r *wire.Read
 	return true
 }
 func encodeOffsetForLeaderEpochResponseOffsetForLeaderTopicResultV2(w *wire.Writer, m *OffsetForLeaderEpochResponseOffsetForLeaderTopicResult) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -253,11 +273,16 @@ func decodeOffsetForLeaderEpochResponseOffsetForLeaderTopicResultV4(r *wire.Read
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetForLeaderEpochResponseOffsetForLeaderTopicResultV4(w *wire.Writer, m *OffsetForLeaderEpochResponseOffsetForLeaderTopicResult) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -266,6 +291,9 @@ func encodeOffsetForLeaderEpochResponseOffsetForLeaderTopicResultV4(w *wire.Writ
 		if !encodeOffsetForLeaderEpochResponseEpochEndOffsetV4(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -288,11 +316,17 @@ func decodeOffsetForLeaderEpochResponseEpochEndOffsetV2(r *wire.Reader, m *Offse
 }
 func encodeOffsetForLeaderEpochResponseEpochEndOffsetV2(w *wire.Writer, m *OffsetForLeaderEpochResponseEpochEndOffset) bool {
 	{
-		p := (*[18]byte)(w.Extend(18))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[10:18], uint64(m.EndOffset))
+		b := w.Room(18)
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[10:18], uint64(m.EndOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -311,15 +345,24 @@ func decodeOffsetForLeaderEpochResponseEpochEndOffsetV4(r *wire.Reader, m *Offse
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[6:10]))
 		m.EndOffset = int64(binary.BigEndian.Uint64(p[10:18]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeOffsetForLeaderEpochResponseEpochEndOffsetV4(w *wire.Writer, m *OffsetForLeaderEpochResponseEpochEndOffset) bool {
 	{
-		p := (*[18]byte)(w.Extend(18))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[10:18], uint64(m.EndOffset))
+		b := w.Room(18)
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[10:18], uint64(m.EndOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type ProduceRequest struct {
 	// TopicData: []TopicProduceData, versions 3-13.
 	TopicData []ProduceRequestTopicProduceData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceRequest returns a ProduceRequest with every field at its default.
@@ -36,7 +36,7 @@ type ProduceRequestTopicProduceData struct {
 	// PartitionData: []PartitionProduceData, versions 3-13.
 	PartitionData []ProduceRequestPartitionProduceData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceRequestTopicProduceData returns a ProduceRequestTopicProduceData with every field at its default.
@@ -52,7 +52,7 @@ type ProduceRequestPartitionProduceData struct {
 	// Records: records, versions 3-13, nullable in 3-13, default null.
 	Records []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceRequestPartitionProduceData returns a ProduceRequestPartitionProduceData with every field at its default.
@@ -149,13 +149,24 @@ func decodeProduceRequestV3(r *wire.Reader, m *ProduceRequest) bool {
 	return true
 }
 func encodeProduceRequestV3(w *wire.Writer, m *ProduceRequest) bool {
-	if !w.NullString(m.TransactionalId, true) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Acks))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.TimeoutMs))
+		if len(m.TransactionalId.S) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
+		}
+		b := w.Room(11 + len(m.TransactionalId.S))
+		if !m.TransactionalId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TransactionalId.S))), m.TransactionalId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Acks))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.TopicData), false, false) {
 		return w.In("TopicData")
@@ -196,16 +207,27 @@ func decodeProduceRequestV9(r *wire.Reader, m *ProduceRequest) bool {
 		}
 		m.TopicData = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceRequestV9(w *wire.Writer, m *ProduceRequest) bool {
-	if !w.CompactNullString(m.TransactionalId, true) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Acks))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.TimeoutMs))
+		if len(m.TransactionalId.S) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
+		}
+		b := w.Room(11 + len(m.TransactionalId.S))
+		if !m.TransactionalId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId.S)+1)), m.TransactionalId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Acks))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicData), false, false) {
 		return w.In("TopicData")
@@ -214,6 +236,9 @@ func encodeProduceRequestV9(w *wire.Writer, m *ProduceRequest) bool {
 		if !encodeProduceRequestTopicProduceDataV9(w, &m.TopicData[i]) {
 			return w.InIndex("TopicData", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -246,16 +271,27 @@ func decodeProduceRequestV13(r *wire.Reader, m *ProduceRequest) bool {
 		}
 		m.TopicData = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceRequestV13(w *wire.Writer, m *ProduceRequest) bool {
-	if !w.CompactNullString(m.TransactionalId, true) {
-		return w.In("TransactionalId")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Acks))
-		binary.BigEndian.PutUint32(p[2:6], uint32(m.TimeoutMs))
+		if len(m.TransactionalId.S) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
+		}
+		b := w.Room(11 + len(m.TransactionalId.S))
+		if !m.TransactionalId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId.S)+1)), m.TransactionalId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Acks))
+			binary.BigEndian.PutUint32(p[2:6], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicData), false, false) {
 		return w.In("TopicData")
@@ -264,6 +300,9 @@ func encodeProduceRequestV13(w *wire.Writer, m *ProduceRequest) bool {
 		if !encodeProduceRequestTopicProduceDataV13(w, &m.TopicData[i]) {
 			return w.InIndex("TopicData", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -290,8 +329,13 @@ func decodeProduceRequestTopicProduceDataV3(r *wire.Reader, m *ProduceRequestTop
 	return true
 }
 func encodeProduceRequestTopicProduceDataV3(w *wire.Writer, m *ProduceRequestTopicProduceData) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PartitionData), false, false) {
 		return w.In("PartitionData")
@@ -323,11 +367,16 @@ func decodeProduceRequestTopicProduceDataV9(r *wire.Reader, m *ProduceRequestTop
 		}
 		m.PartitionData = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceRequestTopicProduceDataV9(w *wire.Writer, m *ProduceRequestTopicProduceData) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionData), false, false) {
 		return w.In("PartitionData")
@@ -336,6 +385,9 @@ func encodeProduceRequestTopicProduceDataV9(w *wire.Writer, m *ProduceRequestTop
 		if !encodeProduceRequestPartitionProduceDataV9(w, &m.PartitionData[i]) {
 			return w.InIndex("PartitionData", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -364,12 +416,18 @@ func decodeProduceRequestTopicProduceDataV13(r *wire.Reader, m *ProduceRequestTo
 		}
 		m.PartitionData = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceRequestTopicProduceDataV13(w *wire.Writer, m *ProduceRequestTopicProduceData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionData), false, false) {
 		return w.In("PartitionData")
@@ -378,6 +436,9 @@ func encodeProduceRequestTopicProduceDataV13(w *wire.Writer, m *ProduceRequestTo
 		if !encodeProduceRequestPartitionProduceDataV9(w, &m.PartitionData[i]) {
 			return w.InIndex("PartitionData", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -400,8 +461,14 @@ func decodeProduceRequestPartitionProduceDataV3(r *wire.Reader, m *ProduceReques
 }
 func encodeProduceRequestPartitionProduceDataV3(w *wire.Writer, m *ProduceRequestPartitionProduceData) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+		}
+		w.Wrote(b)
 	}
 	if !w.Records(m.Records, true) {
 		return w.In("Records")
@@ -423,15 +490,24 @@ func decodeProduceRequestPartitionProduceDataV9(r *wire.Reader, m *ProduceReques
 	if !r.CompactBytes(&m.Records, true) {
 		return r.In("Records")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceRequestPartitionProduceDataV9(w *wire.Writer, m *ProduceRequestPartitionProduceData) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactRecords(m.Records, true) {
 		return w.In("Records")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

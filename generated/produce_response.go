@@ -16,7 +16,7 @@ type ProduceResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 10-13, tag 0.
 	NodeEndpoints []ProduceResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceResponse returns a ProduceResponse with every field at its default.
@@ -34,7 +34,7 @@ type ProduceResponseTopicProduceResponse struct {
 	// PartitionResponses: []PartitionProduceResponse, versions 3-13.
 	PartitionResponses []ProduceResponsePartitionProduceResponse
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceResponseTopicProduceResponse returns a ProduceResponseTopicProduceResponse with every field at its default.
@@ -62,7 +62,7 @@ type ProduceResponsePartitionProduceResponse struct {
 	// CurrentLeader: LeaderIdAndEpoch, versions 10-13, tag 0.
 	CurrentLeader ProduceResponseLeaderIdAndEpoch
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceResponsePartitionProduceResponse returns a ProduceResponsePartitionProduceResponse with every field at its default.
@@ -70,7 +70,8 @@ func DefaultProduceResponsePartitionProduceResponse() ProduceResponsePartitionPr
 	m := ProduceResponsePartitionProduceResponse{}
 	m.LogAppendTimeMs = -1
 	m.LogStartOffset = -1
-	m.CurrentLeader = DefaultProduceResponseLeaderIdAndEpoch()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	return m
 }
 
@@ -81,7 +82,7 @@ type ProduceResponseBatchIndexAndErrorMessage struct {
 	// BatchIndexErrorMessage: string, versions 8-13, nullable in 8-13, default null.
 	BatchIndexErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceResponseBatchIndexAndErrorMessage returns a ProduceResponseBatchIndexAndErrorMessage with every field at its default.
@@ -97,7 +98,7 @@ type ProduceResponseLeaderIdAndEpoch struct {
 	// LeaderEpoch: int32, versions 10-13, default -1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceResponseLeaderIdAndEpoch returns a ProduceResponseLeaderIdAndEpoch with every field at its default.
@@ -119,7 +120,7 @@ type ProduceResponseNodeEndpoint struct {
 	// Rack: string, versions 10-13, nullable in 10-13, default null.
 	Rack wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultProduceResponseNodeEndpoint returns a ProduceResponseNodeEndpoint with every field at its default.
@@ -236,8 +237,14 @@ func encodeProduceResponseV3(w *wire.Writer, m *ProduceResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -281,8 +288,14 @@ func encodeProduceResponseV5(w *wire.Writer, m *ProduceResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -326,8 +339,14 @@ func encodeProduceResponseV8(w *wire.Writer, m *ProduceResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -355,6 +374,9 @@ func decodeProduceResponseV9(r *wire.Reader, m *ProduceResponse) bool {
 		}
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -389,8 +411,17 @@ func encodeProduceResponseV9(w *wire.Writer, m *ProduceResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -418,6 +449,9 @@ func decodeProduceResponseV10(r *wire.Reader, m *ProduceResponse) bool {
 		}
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -461,10 +495,16 @@ func encodeProduceResponseV10(w *wire.Writer, m *ProduceResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.NodeEndpoints) != 0
 	if set0 {
@@ -517,6 +557,9 @@ func decodeProduceResponseV13(r *wire.Reader, m *ProduceResponse) bool {
 		p := (*[4]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -559,10 +602,16 @@ func encodeProduceResponseV13(w *wire.Writer, m *ProduceResponse) bool {
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.NodeEndpoints) != 0
 	if set0 {
@@ -613,8 +662,13 @@ func decodeProduceResponseTopicProduceResponseV3(r *wire.Reader, m *ProduceRespo
 	return true
 }
 func encodeProduceResponseTopicProduceResponseV3(w *wire.Writer, m *ProduceResponseTopicProduceResponse) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PartitionResponses), false, false) {
 		return w.In("PartitionResponses")
@@ -649,8 +703,13 @@ func decodeProduceResponseTopicProduceResponseV5(r *wire.Reader, m *ProduceRespo
 	return true
 }
 func encodeProduceResponseTopicProduceResponseV5(w *wire.Writer, m *ProduceResponseTopicProduceResponse) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PartitionResponses), false, false) {
 		return w.In("PartitionResponses")
@@ -685,8 +744,13 @@ func decodeProduceResponseTopicProduceResponseV8(r *wire.Reader, m *ProduceRespo
 	return true
 }
 func encodeProduceResponseTopicProduceResponseV8(w *wire.Writer, m *ProduceResponseTopicProduceResponse) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PartitionResponses), false, false) {
 		return w.In("PartitionResponses")
@@ -718,11 +782,16 @@ func decodeProduceResponseTopicProduceResponseV9(r *wire.Reader, m *ProduceRespo
 		}
 		m.PartitionResponses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceResponseTopicProduceResponseV9(w *wire.Writer, m *ProduceResponseTopicProduceResponse) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionResponses), false, false) {
 		return w.In("PartitionResponses")
@@ -731,6 +800,9 @@ func encodeProduceResponseTopicProduceResponseV9(w *wire.Writer, m *ProduceRespo
 		if !encodeProduceResponsePartitionProduceResponseV9(w, &m.PartitionResponses[i]) {
 			return w.InIndex("PartitionResponses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -754,11 +826,16 @@ func decodeProduceResponseTopicProduceResponseV10(r *wire.Reader, m *ProduceResp
 		}
 		m.PartitionResponses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceResponseTopicProduceResponseV10(w *wire.Writer, m *ProduceResponseTopicProduceResponse) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionResponses), false, false) {
 		return w.In("PartitionResponses")
@@ -767,6 +844,9 @@ func encodeProduceResponseTopicProduceResponseV10(w *wire.Writer, m *ProduceResp
 		if !encodeProduceResponsePartitionProduceResponseV10(w, &m.PartitionResponses[i]) {
 			return w.InIndex("PartitionResponses", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -795,12 +875,18 @@ func decodeProduceResponseTopicProduceResponseV13(r *wire.Reader, m *ProduceResp
 		}
 		m.PartitionResponses = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceResponseTopicProduceResponseV13(w *wire.Writer, m *ProduceResponseTopicProduceResponse) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionResponses), false, false) {
 		return w.In("PartitionResponses")
@@ -810,6 +896,9 @@ func encodeProduceResponseTopicProduceResponseV13(w *wire.Writer, m *ProduceResp
 			return w.InIndex("PartitionResponses", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -817,7 +906,8 @@ func encodeProduceResponseTopicProduceResponseV13(w *wire.Writer, m *ProduceResp
 }
 func decodeProduceResponsePartitionProduceResponseV3(r *wire.Reader, m *ProduceResponsePartitionProduceResponse) bool {
 	m.LogStartOffset = -1
-	m.CurrentLeader = DefaultProduceResponseLeaderIdAndEpoch()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	{
 		b := r.Take(22)
 		if b == nil {
@@ -832,15 +922,21 @@ func decodeProduceResponsePartitionProduceResponseV3(r *wire.Reader, m *ProduceR
 	return true
 }
 func encodeProduceResponsePartitionProduceResponseV3(w *wire.Writer, m *ProduceResponsePartitionProduceResponse) bool {
-	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0 {
+	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0 {
 		return w.Absent("CurrentLeader")
 	}
 	{
-		p := (*[22]byte)(w.Extend(22))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
+		b := w.Room(22)
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -848,7 +944,8 @@ func encodeProduceResponsePartitionProduceResponseV3(w *wire.Writer, m *ProduceR
 	return true
 }
 func decodeProduceResponsePartitionProduceResponseV5(r *wire.Reader, m *ProduceResponsePartitionProduceResponse) bool {
-	m.CurrentLeader = DefaultProduceResponseLeaderIdAndEpoch()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	{
 		b := r.Take(30)
 		if b == nil {
@@ -864,16 +961,22 @@ func decodeProduceResponsePartitionProduceResponseV5(r *wire.Reader, m *ProduceR
 	return true
 }
 func encodeProduceResponsePartitionProduceResponseV5(w *wire.Writer, m *ProduceResponsePartitionProduceResponse) bool {
-	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0 {
+	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0 {
 		return w.Absent("CurrentLeader")
 	}
 	{
-		p := (*[30]byte)(w.Extend(30))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
-		binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		b := w.Room(30)
+		{
+			n := len(b)
+			b = b[:n+30]
+			p := (*[30]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
+			binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -881,7 +984,8 @@ func encodeProduceResponsePartitionProduceResponseV5(w *wire.Writer, m *ProduceR
 	return true
 }
 func decodeProduceResponsePartitionProduceResponseV8(r *wire.Reader, m *ProduceResponsePartitionProduceResponse) bool {
-	m.CurrentLeader = DefaultProduceResponseLeaderIdAndEpoch()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	{
 		b := r.Take(30)
 		if b == nil {
@@ -913,16 +1017,22 @@ func decodeProduceResponsePartitionProduceResponseV8(r *wire.Reader, m *ProduceR
 	return true
 }
 func encodeProduceResponsePartitionProduceResponseV8(w *wire.Writer, m *ProduceResponsePartitionProduceResponse) bool {
-	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0 {
+	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0 {
 		return w.Absent("CurrentLeader")
 	}
 	{
-		p := (*[30]byte)(w.Extend(30))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
-		binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		b := w.Room(30)
+		{
+			n := len(b)
+			b = b[:n+30]
+			p := (*[30]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
+			binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.RecordErrors), false, false) {
 		return w.In("RecordErrors")
@@ -932,8 +1042,17 @@ func encodeProduceResponsePartitionProduceResponseV8(w *wire.Writer, m *ProduceR
 			return w.InIndex("RecordErrors", i)
 		}
 	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	{
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(5 + len(m.ErrorMessage.S))
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -941,7 +1060,8 @@ func encodeProduceResponsePartitionProduceResponseV8(w *wire.Writer, m *ProduceR
 	return true
 }
 func decodeProduceResponsePartitionProduceResponseV9(r *wire.Reader, m *ProduceResponsePartitionProduceResponse) bool {
-	m.CurrentLeader = DefaultProduceResponseLeaderIdAndEpoch()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	{
 		b := r.Take(30)
 		if b == nil {
@@ -969,6 +1089,9 @@ func decodeProduceResponsePartitionProduceResponseV9(r *wire.Reader, m *ProduceR
 	}
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -991,16 +1114,22 @@ func decodeProduceResponsePartitionProduceResponseV9(r *wire.Reader, m *ProduceR
 	return true
 }
 func encodeProduceResponsePartitionProduceResponseV9(w *wire.Writer, m *ProduceResponsePartitionProduceResponse) bool {
-	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0 {
+	if m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0 {
 		return w.Absent("CurrentLeader")
 	}
 	{
-		p := (*[30]byte)(w.Extend(30))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
-		binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		b := w.Room(30)
+		{
+			n := len(b)
+			b = b[:n+30]
+			p := (*[30]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
+			binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.RecordErrors), false, false) {
 		return w.In("RecordErrors")
@@ -1010,8 +1139,20 @@ func encodeProduceResponsePartitionProduceResponseV9(w *wire.Writer, m *ProduceR
 			return w.InIndex("RecordErrors", i)
 		}
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	{
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(5 + len(m.ErrorMessage.S))
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1019,7 +1160,8 @@ func encodeProduceResponsePartitionProduceResponseV9(w *wire.Writer, m *ProduceR
 	return true
 }
 func decodeProduceResponsePartitionProduceResponseV10(r *wire.Reader, m *ProduceResponsePartitionProduceResponse) bool {
-	m.CurrentLeader = DefaultProduceResponseLeaderIdAndEpoch()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	{
 		b := r.Take(30)
 		if b == nil {
@@ -1047,6 +1189,9 @@ func decodeProduceResponsePartitionProduceResponseV10(r *wire.Reader, m *Produce
 	}
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -1072,12 +1217,18 @@ func decodeProduceResponsePartitionProduceResponseV10(r *wire.Reader, m *Produce
 }
 func encodeProduceResponsePartitionProduceResponseV10(w *wire.Writer, m *ProduceResponsePartitionProduceResponse) bool {
 	{
-		p := (*[30]byte)(w.Extend(30))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
-		binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
-		binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		b := w.Room(30)
+		{
+			n := len(b)
+			b = b[:n+30]
+			p := (*[30]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Index))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[6:14], uint64(m.BaseOffset))
+			binary.BigEndian.PutUint64(p[14:22], uint64(m.LogAppendTimeMs))
+			binary.BigEndian.PutUint64(p[22:30], uint64(m.LogStartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.RecordErrors), false, false) {
 		return w.In("RecordErrors")
@@ -1087,12 +1238,21 @@ func encodeProduceResponsePartitionProduceResponseV10(w *wire.Writer, m *Produce
 			return w.InIndex("RecordErrors", i)
 		}
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	{
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(5 + len(m.ErrorMessage.S))
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
-	set0 := m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || len(m.CurrentLeader.UnknownTags) != 0
+	set0 := m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.UnknownTags.Len() != 0
 	if set0 {
 		n++
 	}
@@ -1132,11 +1292,22 @@ func decodeProduceResponseBatchIndexAndErrorMessageV8(r *wire.Reader, m *Produce
 }
 func encodeProduceResponseBatchIndexAndErrorMessageV8(w *wire.Writer, m *ProduceResponseBatchIndexAndErrorMessage) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BatchIndex))
-	}
-	if !w.NullString(m.BatchIndexErrorMessage, true) {
-		return w.In("BatchIndexErrorMessage")
+		if len(m.BatchIndexErrorMessage.S) > wire.MaxString {
+			return w.TooLong("BatchIndexErrorMessage", len(m.BatchIndexErrorMessage.S))
+		}
+		b := w.Room(9 + len(m.BatchIndexErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BatchIndex))
+		}
+		if !m.BatchIndexErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.BatchIndexErrorMessage.S))), m.BatchIndexErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -1155,15 +1326,29 @@ func decodeProduceResponseBatchIndexAndErrorMessageV9(r *wire.Reader, m *Produce
 	if !r.CompactNullString(&m.BatchIndexErrorMessage) {
 		return r.In("BatchIndexErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceResponseBatchIndexAndErrorMessageV9(w *wire.Writer, m *ProduceResponseBatchIndexAndErrorMessage) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BatchIndex))
+		if len(m.BatchIndexErrorMessage.S) > wire.MaxString {
+			return w.TooLong("BatchIndexErrorMessage", len(m.BatchIndexErrorMessage.S))
+		}
+		b := w.Room(9 + len(m.BatchIndexErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BatchIndex))
+		}
+		if !m.BatchIndexErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.BatchIndexErrorMessage.S)+1)), m.BatchIndexErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.BatchIndexErrorMessage, true) {
-		return w.In("BatchIndexErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1180,13 +1365,22 @@ func decodeProduceResponseLeaderIdAndEpochV10(r *wire.Reader, m *ProduceResponse
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceResponseLeaderIdAndEpochV10(w *wire.Writer, m *ProduceResponseLeaderIdAndEpoch) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1216,22 +1410,39 @@ func decodeProduceResponseNodeEndpointV10(r *wire.Reader, m *ProduceResponseNode
 	if !r.CompactNullString(&m.Rack) {
 		return r.In("Rack")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeProduceResponseNodeEndpointV10(w *wire.Writer, m *ProduceResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
-	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -20,7 +20,7 @@ type PushTelemetryRequest struct {
 	// Metrics: bytes, versions 0.
 	Metrics []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultPushTelemetryRequest returns a PushTelemetryRequest with every field at its default.
@@ -95,18 +95,25 @@ func decodePushTelemetryRequestV0(r *wire.Reader, m *PushTelemetryRequest) bool 
 	if !r.CompactBytes(&m.Metrics, false) {
 		return r.In("Metrics")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodePushTelemetryRequestV0(w *wire.Writer, m *PushTelemetryRequest) bool {
 	{
-		p := (*[22]byte)(w.Extend(22))
-		copy(p[0:16], m.ClientInstanceId[:])
-		binary.BigEndian.PutUint32(p[16:20], uint32(m.SubscriptionId))
-		p[20] = wire.PutBool(m.Terminating)
-		p[21] = byte(m.CompressionType)
+		b := w.Room(27 + len(m.Metrics))
+		{
+			n := len(b)
+			b = b[:n+22]
+			p := (*[22]byte)(b[n:])
+			copy(p[0:16], m.ClientInstanceId[:])
+			binary.BigEndian.PutUint32(p[16:20], uint32(m.SubscriptionId))
+			p[20] = wire.PutBool(m.Terminating)
+			p[21] = byte(m.CompressionType)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Metrics)+1)), m.Metrics...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.Metrics, false) {
-		return w.In("Metrics")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

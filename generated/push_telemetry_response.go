@@ -14,7 +14,7 @@ type PushTelemetryResponse struct {
 	// ErrorCode: int16, versions 0.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultPushTelemetryResponse returns a PushTelemetryResponse with every field at its default.
@@ -84,13 +84,22 @@ func decodePushTelemetryResponseV0(r *wire.Reader, m *PushTelemetryResponse) boo
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodePushTelemetryResponseV0(w *wire.Writer, m *PushTelemetryResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type ReadShareGroupStateRequest struct {
 	// Topics: []ReadStateData, versions 0.
 	Topics []ReadShareGroupStateRequestReadStateData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateRequest returns a ReadShareGroupStateRequest with every field at its default.
@@ -30,7 +30,7 @@ type ReadShareGroupStateRequestReadStateData struct {
 	// Partitions: []PartitionData, versions 0.
 	Partitions []ReadShareGroupStateRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateRequestReadStateData returns a ReadShareGroupStateRequestReadStateData with every field at its default.
@@ -46,7 +46,7 @@ type ReadShareGroupStateRequestPartitionData struct {
 	// LeaderEpoch: int32, versions 0.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateRequestPartitionData returns a ReadShareGroupStateRequestPartitionData with every field at its default.
@@ -123,11 +123,16 @@ func decodeReadShareGroupStateRequestV0(r *wire.Reader, m *ReadShareGroupStateRe
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateRequestV0(w *wire.Writer, m *ReadShareGroupStateRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -136,6 +141,9 @@ func encodeReadShareGroupStateRequestV0(w *wire.Writer, m *ReadShareGroupStateRe
 		if !encodeReadShareGroupStateRequestReadStateDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -164,12 +172,18 @@ func decodeReadShareGroupStateRequestReadStateDataV0(r *wire.Reader, m *ReadShar
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateRequestReadStateDataV0(w *wire.Writer, m *ReadShareGroupStateRequestReadStateData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -178,6 +192,9 @@ func encodeReadShareGroupStateRequestReadStateDataV0(w *wire.Writer, m *ReadShar
 		if !encodeReadShareGroupStateRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -194,13 +211,22 @@ func decodeReadShareGroupStateRequestPartitionDataV0(r *wire.Reader, m *ReadShar
 		m.Partition = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *ReadShareGroupStateRequestPartitionData) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

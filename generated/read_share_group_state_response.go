@@ -12,7 +12,7 @@ type ReadShareGroupStateResponse struct {
 	// Results: []ReadStateResult, versions 0.
 	Results []ReadShareGroupStateResponseReadStateResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateResponse returns a ReadShareGroupStateResponse with every field at its default.
@@ -28,7 +28,7 @@ type ReadShareGroupStateResponseReadStateResult struct {
 	// Partitions: []PartitionResult, versions 0.
 	Partitions []ReadShareGroupStateResponsePartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateResponseReadStateResult returns a ReadShareGroupStateResponseReadStateResult with every field at its default.
@@ -52,7 +52,7 @@ type ReadShareGroupStateResponsePartitionResult struct {
 	// StateBatches: []StateBatch, versions 0.
 	StateBatches []ReadShareGroupStateResponseStateBatch
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateResponsePartitionResult returns a ReadShareGroupStateResponsePartitionResult with every field at its default.
@@ -72,7 +72,7 @@ type ReadShareGroupStateResponseStateBatch struct {
 	// DeliveryCount: int16, versions 0.
 	DeliveryCount int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateResponseStateBatch returns a ReadShareGroupStateResponseStateBatch with every field at its default.
@@ -146,7 +146,7 @@ func decodeReadShareGroupStateResponseV0(r *wire.Reader, m *ReadShareGroupStateR
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateResponseV0(w *wire.Writer, m *ReadShareGroupStateResponse) bool {
 	if !w.CompactCount(len(m.Results), false, false) {
@@ -156,6 +156,9 @@ func encodeReadShareGroupStateResponseV0(w *wire.Writer, m *ReadShareGroupStateR
 		if !encodeReadShareGroupStateResponseReadStateResultV0(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -184,12 +187,18 @@ func decodeReadShareGroupStateResponseReadStateResultV0(r *wire.Reader, m *ReadS
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateResponseReadStateResultV0(w *wire.Writer, m *ReadShareGroupStateResponseReadStateResult) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -198,6 +207,9 @@ func encodeReadShareGroupStateResponseReadStateResultV0(w *wire.Writer, m *ReadS
 		if !encodeReadShareGroupStateResponsePartitionResultV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -239,21 +251,34 @@ func decodeReadShareGroupStateResponsePartitionResultV0(r *wire.Reader, m *ReadS
 		}
 		m.StateBatches = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateResponsePartitionResultV0(w *wire.Writer, m *ReadShareGroupStateResponsePartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.StateEpoch))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(23 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.StateEpoch))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.StateBatches), false, false) {
 		return w.In("StateBatches")
@@ -262,6 +287,9 @@ func encodeReadShareGroupStateResponsePartitionResultV0(w *wire.Writer, m *ReadS
 		if !encodeReadShareGroupStateResponseStateBatchV0(w, &m.StateBatches[i]) {
 			return w.InIndex("StateBatches", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -280,15 +308,24 @@ func decodeReadShareGroupStateResponseStateBatchV0(r *wire.Reader, m *ReadShareG
 		m.DeliveryState = int8(p[16])
 		m.DeliveryCount = int16(binary.BigEndian.Uint16(p[17:19]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateResponseStateBatchV0(w *wire.Writer, m *ReadShareGroupStateResponseStateBatch) bool {
 	{
-		p := (*[19]byte)(w.Extend(19))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
-		p[16] = byte(m.DeliveryState)
-		binary.BigEndian.PutUint16(p[17:19], uint16(m.DeliveryCount))
+		b := w.Room(19)
+		{
+			n := len(b)
+			b = b[:n+19]
+			p := (*[19]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
+			p[16] = byte(m.DeliveryState)
+			binary.BigEndian.PutUint16(p[17:19], uint16(m.DeliveryCount))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type ReadShareGroupStateSummaryRequest struct {
 	// Topics: []ReadStateSummaryData, versions 0-1.
 	Topics []ReadShareGroupStateSummaryRequestReadStateSummaryData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateSummaryRequest returns a ReadShareGroupStateSummaryRequest with every field at its default.
@@ -30,7 +30,7 @@ type ReadShareGroupStateSummaryRequestReadStateSummaryData struct {
 	// Partitions: []PartitionData, versions 0-1.
 	Partitions []ReadShareGroupStateSummaryRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateSummaryRequestReadStateSummaryData returns a ReadShareGroupStateSummaryRequestReadStateSummaryData with every field at its default.
@@ -46,7 +46,7 @@ type ReadShareGroupStateSummaryRequestPartitionData struct {
 	// LeaderEpoch: int32, versions 0-1.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateSummaryRequestPartitionData returns a ReadShareGroupStateSummaryRequestPartitionData with every field at its default.
@@ -123,11 +123,16 @@ func decodeReadShareGroupStateSummaryRequestV0(r *wire.Reader, m *ReadShareGroup
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryRequestV0(w *wire.Writer, m *ReadShareGroupStateSummaryRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -136,6 +141,9 @@ func encodeReadShareGroupStateSummaryRequestV0(w *wire.Writer, m *ReadShareGroup
 		if !encodeReadShareGroupStateSummaryRequestReadStateSummaryDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -164,12 +172,18 @@ func decodeReadShareGroupStateSummaryRequestReadStateSummaryDataV0(r *wire.Reade
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryRequestReadStateSummaryDataV0(w *wire.Writer, m *ReadShareGroupStateSummaryRequestReadStateSummaryData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -178,6 +192,9 @@ func encodeReadShareGroupStateSummaryRequestReadStateSummaryDataV0(w *wire.Write
 		if !encodeReadShareGroupStateSummaryRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -194,13 +211,22 @@ func decodeReadShareGroupStateSummaryRequestPartitionDataV0(r *wire.Reader, m *R
 		m.Partition = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryRequestPartitionDataV0(w *wire.Writer, m *ReadShareGroupStateSummaryRequestPartitionData) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -12,7 +12,7 @@ type ReadShareGroupStateSummaryResponse struct {
 	// Results: []ReadStateSummaryResult, versions 0-1.
 	Results []ReadShareGroupStateSummaryResponseReadStateSummaryResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateSummaryResponse returns a ReadShareGroupStateSummaryResponse with every field at its default.
@@ -28,7 +28,7 @@ type ReadShareGroupStateSummaryResponseReadStateSummaryResult struct {
 	// Partitions: []PartitionResult, versions 0-1.
 	Partitions []ReadShareGroupStateSummaryResponsePartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateSummaryResponseReadStateSummaryResult returns a ReadShareGroupStateSummaryResponseReadStateSummaryResult with every field at its default.
@@ -54,7 +54,7 @@ type ReadShareGroupStateSummaryResponsePartitionResult struct {
 	// DeliveryCompleteCount: int32, versions 1, default -1, ignorable.
 	DeliveryCompleteCount int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultReadShareGroupStateSummaryResponsePartitionResult returns a ReadShareGroupStateSummaryResponsePartitionResult with every field at its default.
@@ -133,7 +133,7 @@ func decodeReadShareGroupStateSummaryResponseV0(r *wire.Reader, m *ReadShareGrou
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryResponseV0(w *wire.Writer, m *ReadShareGroupStateSummaryResponse) bool {
 	if !w.CompactCount(len(m.Results), false, false) {
@@ -143,6 +143,9 @@ func encodeReadShareGroupStateSummaryResponseV0(w *wire.Writer, m *ReadShareGrou
 		if !encodeReadShareGroupStateSummaryResponseReadStateSummaryResultV0(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -163,7 +166,7 @@ func decodeReadShareGroupStateSummaryResponseV1(r *wire.Reader, m *ReadShareGrou
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryResponseV1(w *wire.Writer, m *ReadShareGroupStateSummaryResponse) bool {
 	if !w.CompactCount(len(m.Results), false, false) {
@@ -173,6 +176,9 @@ func encodeReadShareGroupStateSummaryResponseV1(w *wire.Writer, m *ReadShareGrou
 		if !encodeReadShareGroupStateSummaryResponseReadStateSummaryResultV1(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -201,12 +207,18 @@ func decodeReadShareGroupStateSummaryResponseReadStateSummaryResultV0(r *wire.Re
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryResponseReadStateSummaryResultV0(w *wire.Writer, m *ReadShareGroupStateSummaryResponseReadStateSummaryResult) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -215,6 +227,9 @@ func encodeReadShareGroupStateSummaryResponseReadStateSummaryResultV0(w *wire.Wr
 		if !encodeReadShareGroupStateSummaryResponsePartitionResultV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -243,12 +258,18 @@ func decodeReadShareGroupStateSummaryResponseReadStateSummaryResultV1(r *wire.Re
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryResponseReadStateSummaryResultV1(w *wire.Writer, m *ReadShareGroupStateSummaryResponseReadStateSummaryResult) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -257,6 +278,9 @@ func encodeReadShareGroupStateSummaryResponseReadStateSummaryResultV1(w *wire.Wr
 		if !encodeReadShareGroupStateSummaryResponsePartitionResultV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -287,22 +311,38 @@ func decodeReadShareGroupStateSummaryResponsePartitionResultV0(r *wire.Reader, m
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 		m.StartOffset = int64(binary.BigEndian.Uint64(p[8:16]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryResponsePartitionResultV0(w *wire.Writer, m *ReadShareGroupStateSummaryResponsePartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(27 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.StateEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.StateEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -333,23 +373,39 @@ func decodeReadShareGroupStateSummaryResponsePartitionResultV1(r *wire.Reader, m
 		m.StartOffset = int64(binary.BigEndian.Uint64(p[8:16]))
 		m.DeliveryCompleteCount = int32(binary.BigEndian.Uint32(p[16:20]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeReadShareGroupStateSummaryResponsePartitionResultV1(w *wire.Writer, m *ReadShareGroupStateSummaryResponsePartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(31 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+20]
+			p := (*[20]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.StateEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
+			binary.BigEndian.PutUint32(p[16:20], uint32(m.DeliveryCompleteCount))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[20]byte)(w.Extend(20))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.StateEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
-		binary.BigEndian.PutUint32(p[16:20], uint32(m.DeliveryCompleteCount))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

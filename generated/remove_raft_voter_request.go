@@ -16,7 +16,7 @@ type RemoveRaftVoterRequest struct {
 	// VoterDirectoryId: uuid, versions 0.
 	VoterDirectoryId wire.UUID
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultRemoveRaftVoterRequest returns a RemoveRaftVoterRequest with every field at its default.
@@ -93,16 +93,30 @@ func decodeRemoveRaftVoterRequestV0(r *wire.Reader, m *RemoveRaftVoterRequest) b
 		m.VoterId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.VoterDirectoryId = wire.UUID(p[4:20])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeRemoveRaftVoterRequestV0(w *wire.Writer, m *RemoveRaftVoterRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[20]byte)(w.Extend(20))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
-		copy(p[4:20], m.VoterDirectoryId[:])
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(25 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+20]
+			p := (*[20]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+			copy(p[4:20], m.VoterDirectoryId[:])
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

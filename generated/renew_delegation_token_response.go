@@ -16,7 +16,7 @@ type RenewDelegationTokenResponse struct {
 	// ThrottleTimeMs: int32, versions 1-2.
 	ThrottleTimeMs int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultRenewDelegationTokenResponse returns a RenewDelegationTokenResponse with every field at its default.
@@ -95,10 +95,16 @@ func decodeRenewDelegationTokenResponseV1(r *wire.Reader, m *RenewDelegationToke
 }
 func encodeRenewDelegationTokenResponseV1(w *wire.Writer, m *RenewDelegationTokenResponse) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[2:10], uint64(m.ExpiryTimestampMs))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.ThrottleTimeMs))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[2:10], uint64(m.ExpiryTimestampMs))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -116,14 +122,23 @@ func decodeRenewDelegationTokenResponseV2(r *wire.Reader, m *RenewDelegationToke
 		m.ExpiryTimestampMs = int64(binary.BigEndian.Uint64(p[2:10]))
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[10:14]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeRenewDelegationTokenResponseV2(w *wire.Writer, m *RenewDelegationTokenResponse) bool {
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint64(p[2:10], uint64(m.ExpiryTimestampMs))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.ThrottleTimeMs))
+		b := w.Room(14)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint64(p[2:10], uint64(m.ExpiryTimestampMs))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -18,7 +18,7 @@ type RequestHeader struct {
 	// ClientId: string, versions 1-2, nullable in 1-2.
 	ClientId wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultRequestHeader returns a RequestHeader with every field at its default.
@@ -104,13 +104,24 @@ func decodeRequestHeaderV1(r *wire.Reader, m *RequestHeader) bool {
 }
 func encodeRequestHeaderV1(w *wire.Writer, m *RequestHeader) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.RequestApiKey))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.RequestApiVersion))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CorrelationId))
-	}
-	if !w.NullString(m.ClientId, true) {
-		return w.In("ClientId")
+		if len(m.ClientId.S) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId.S))
+		}
+		b := w.Room(13 + len(m.ClientId.S))
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.RequestApiKey))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.RequestApiVersion))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CorrelationId))
+		}
+		if !m.ClientId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId.S))), m.ClientId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -131,17 +142,31 @@ func decodeRequestHeaderV2(r *wire.Reader, m *RequestHeader) bool {
 	if !r.NullString(&m.ClientId) {
 		return r.In("ClientId")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeRequestHeaderV2(w *wire.Writer, m *RequestHeader) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.RequestApiKey))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.RequestApiVersion))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.CorrelationId))
+		if len(m.ClientId.S) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId.S))
+		}
+		b := w.Room(13 + len(m.ClientId.S))
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.RequestApiKey))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.RequestApiVersion))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.CorrelationId))
+		}
+		if !m.ClientId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId.S))), m.ClientId.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.NullString(m.ClientId, true) {
-		return w.In("ClientId")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

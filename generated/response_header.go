@@ -12,7 +12,7 @@ type ResponseHeader struct {
 	// CorrelationId: int32, versions 0-1.
 	CorrelationId int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultResponseHeader returns a ResponseHeader with every field at its default.
@@ -89,8 +89,14 @@ func decodeResponseHeaderV0(r *wire.Reader, m *ResponseHeader) bool {
 }
 func encodeResponseHeaderV0(w *wire.Writer, m *ResponseHeader) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.CorrelationId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.CorrelationId))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -106,12 +112,21 @@ func decodeResponseHeaderV1(r *wire.Reader, m *ResponseHeader) bool {
 		p := (*[4]byte)(b)
 		m.CorrelationId = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeResponseHeaderV1(w *wire.Writer, m *ResponseHeader) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.CorrelationId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.CorrelationId))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,14 +2,17 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // SaslAuthenticateRequest is Kafka's message of that name, versions 0-2.
 type SaslAuthenticateRequest struct {
 	// AuthBytes: bytes, versions 0-2.
 	AuthBytes []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultSaslAuthenticateRequest returns a SaslAuthenticateRequest with every field at its default.
@@ -80,8 +83,10 @@ func decodeSaslAuthenticateRequestV0(r *wire.Reader, m *SaslAuthenticateRequest)
 	return true
 }
 func encodeSaslAuthenticateRequestV0(w *wire.Writer, m *SaslAuthenticateRequest) bool {
-	if !w.Bytes32(m.AuthBytes, false) {
-		return w.In("AuthBytes")
+	{
+		b := w.Room(5 + len(m.AuthBytes))
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.AuthBytes))), m.AuthBytes...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -92,11 +97,16 @@ func decodeSaslAuthenticateRequestV2(r *wire.Reader, m *SaslAuthenticateRequest)
 	if !r.CompactBytes(&m.AuthBytes, false) {
 		return r.In("AuthBytes")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSaslAuthenticateRequestV2(w *wire.Writer, m *SaslAuthenticateRequest) bool {
-	if !w.CompactBytes(m.AuthBytes, false) {
-		return w.In("AuthBytes")
+	{
+		b := w.Room(5 + len(m.AuthBytes))
+		b = append(wire.AppendUvarint(b, uint32(len(m.AuthBytes)+1)), m.AuthBytes...)
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

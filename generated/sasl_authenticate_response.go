@@ -18,7 +18,7 @@ type SaslAuthenticateResponse struct {
 	// SessionLifetimeMs: int64, versions 1-2, ignorable.
 	SessionLifetimeMs int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultSaslAuthenticateResponse returns a SaslAuthenticateResponse with every field at its default.
@@ -109,14 +109,23 @@ func decodeSaslAuthenticateResponseV0(r *wire.Reader, m *SaslAuthenticateRespons
 }
 func encodeSaslAuthenticateResponseV0(w *wire.Writer, m *SaslAuthenticateResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.Bytes32(m.AuthBytes, false) {
-		return w.In("AuthBytes")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(12 + len(m.ErrorMessage.S) + len(m.AuthBytes))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.AuthBytes))), m.AuthBytes...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -150,18 +159,29 @@ func decodeSaslAuthenticateResponseV1(r *wire.Reader, m *SaslAuthenticateRespons
 }
 func encodeSaslAuthenticateResponseV1(w *wire.Writer, m *SaslAuthenticateResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.NullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.Bytes32(m.AuthBytes, false) {
-		return w.In("AuthBytes")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.SessionLifetimeMs))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(20 + len(m.ErrorMessage.S) + len(m.AuthBytes))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ErrorMessage.S))), m.ErrorMessage.S...)
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.AuthBytes))), m.AuthBytes...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.SessionLifetimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -191,22 +211,36 @@ func decodeSaslAuthenticateResponseV2(r *wire.Reader, m *SaslAuthenticateRespons
 		p := (*[8]byte)(b)
 		m.SessionLifetimeMs = int64(binary.BigEndian.Uint64(p[0:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSaslAuthenticateResponseV2(w *wire.Writer, m *SaslAuthenticateResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(20 + len(m.ErrorMessage.S) + len(m.AuthBytes))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.AuthBytes)+1)), m.AuthBytes...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.SessionLifetimeMs))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactBytes(m.AuthBytes, false) {
-		return w.In("AuthBytes")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.SessionLifetimeMs))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

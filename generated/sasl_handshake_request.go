@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // SaslHandshakeRequest is Kafka's message of that name, versions 0-1.
 type SaslHandshakeRequest struct {
@@ -74,8 +77,13 @@ func decodeSaslHandshakeRequestV0(r *wire.Reader, m *SaslHandshakeRequest) bool 
 	return true
 }
 func encodeSaslHandshakeRequestV0(w *wire.Writer, m *SaslHandshakeRequest) bool {
-	if !w.String(m.Mechanism) {
-		return w.In("Mechanism")
+	{
+		if len(m.Mechanism) > wire.MaxString {
+			return w.TooLong("Mechanism", len(m.Mechanism))
+		}
+		b := w.Room(5 + len(m.Mechanism))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Mechanism))), m.Mechanism...)
+		w.Wrote(b)
 	}
 	return true
 }

@@ -94,8 +94,14 @@ func decodeSaslHandshakeResponseV0(r *wire.Reader, m *SaslHandshakeResponse) boo
 }
 func encodeSaslHandshakeResponseV0(w *wire.Writer, m *SaslHandshakeResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Mechanisms), false, false) {
 		return w.In("Mechanisms")

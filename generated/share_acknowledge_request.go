@@ -20,7 +20,7 @@ type ShareAcknowledgeRequest struct {
 	// Topics: []AcknowledgeTopic, versions 1-2.
 	Topics []ShareAcknowledgeRequestAcknowledgeTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeRequest returns a ShareAcknowledgeRequest with every field at its default.
@@ -40,7 +40,7 @@ type ShareAcknowledgeRequestAcknowledgeTopic struct {
 	// Partitions: []AcknowledgePartition, versions 1-2.
 	Partitions []ShareAcknowledgeRequestAcknowledgePartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeRequestAcknowledgeTopic returns a ShareAcknowledgeRequestAcknowledgeTopic with every field at its default.
@@ -56,7 +56,7 @@ type ShareAcknowledgeRequestAcknowledgePartition struct {
 	// AcknowledgementBatches: []AcknowledgementBatch, versions 1-2.
 	AcknowledgementBatches []ShareAcknowledgeRequestAcknowledgementBatch
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeRequestAcknowledgePartition returns a ShareAcknowledgeRequestAcknowledgePartition with every field at its default.
@@ -74,7 +74,7 @@ type ShareAcknowledgeRequestAcknowledgementBatch struct {
 	// AcknowledgeTypes: []int8, versions 1-2.
 	AcknowledgeTypes []int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeRequestAcknowledgementBatch returns a ShareAcknowledgeRequestAcknowledgementBatch with every field at its default.
@@ -166,21 +166,37 @@ func decodeShareAcknowledgeRequestV1(r *wire.Reader, m *ShareAcknowledgeRequest)
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeRequestV1(w *wire.Writer, m *ShareAcknowledgeRequest) bool {
 	if m.IsRenewAck {
 		return w.Absent("IsRenewAck")
 	}
-	if !w.CompactNullString(m.GroupId, true) {
-		return w.In("GroupId")
-	}
-	if !w.CompactNullString(m.MemberId, true) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
+		if len(m.GroupId.S) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId.S))
+		}
+		if len(m.MemberId.S) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId.S))
+		}
+		b := w.Room(14 + len(m.GroupId.S) + len(m.MemberId.S))
+		if !m.GroupId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupId.S)+1)), m.GroupId.S...)
+		}
+		if !m.MemberId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.MemberId.S)+1)), m.MemberId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -189,6 +205,9 @@ func encodeShareAcknowledgeRequestV1(w *wire.Writer, m *ShareAcknowledgeRequest)
 		if !encodeShareAcknowledgeRequestAcknowledgeTopicV1(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -224,19 +243,35 @@ func decodeShareAcknowledgeRequestV2(r *wire.Reader, m *ShareAcknowledgeRequest)
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeRequestV2(w *wire.Writer, m *ShareAcknowledgeRequest) bool {
-	if !w.CompactNullString(m.GroupId, true) {
-		return w.In("GroupId")
-	}
-	if !w.CompactNullString(m.MemberId, true) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
-		p[4] = wire.PutBool(m.IsRenewAck)
+		if len(m.GroupId.S) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId.S))
+		}
+		if len(m.MemberId.S) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId.S))
+		}
+		b := w.Room(15 + len(m.GroupId.S) + len(m.MemberId.S))
+		if !m.GroupId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupId.S)+1)), m.GroupId.S...)
+		}
+		if !m.MemberId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.MemberId.S)+1)), m.MemberId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
+			p[4] = wire.PutBool(m.IsRenewAck)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -245,6 +280,9 @@ func encodeShareAcknowledgeRequestV2(w *wire.Writer, m *ShareAcknowledgeRequest)
 		if !encodeShareAcknowledgeRequestAcknowledgeTopicV1(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -273,12 +311,18 @@ func decodeShareAcknowledgeRequestAcknowledgeTopicV1(r *wire.Reader, m *ShareAck
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeRequestAcknowledgeTopicV1(w *wire.Writer, m *ShareAcknowledgeRequestAcknowledgeTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -287,6 +331,9 @@ func encodeShareAcknowledgeRequestAcknowledgeTopicV1(w *wire.Writer, m *ShareAck
 		if !encodeShareAcknowledgeRequestAcknowledgePartitionV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -315,12 +362,18 @@ func decodeShareAcknowledgeRequestAcknowledgePartitionV1(r *wire.Reader, m *Shar
 		}
 		m.AcknowledgementBatches = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeRequestAcknowledgePartitionV1(w *wire.Writer, m *ShareAcknowledgeRequestAcknowledgePartition) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AcknowledgementBatches), false, false) {
 		return w.In("AcknowledgementBatches")
@@ -329,6 +382,9 @@ func encodeShareAcknowledgeRequestAcknowledgePartitionV1(w *wire.Writer, m *Shar
 		if !encodeShareAcknowledgeRequestAcknowledgementBatchV1(w, &m.AcknowledgementBatches[i]) {
 			return w.InIndex("AcknowledgementBatches", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -352,18 +408,27 @@ func decodeShareAcknowledgeRequestAcknowledgementBatchV1(r *wire.Reader, m *Shar
 		}
 		m.AcknowledgeTypes = r.Int8s(n)
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeRequestAcknowledgementBatchV1(w *wire.Writer, m *ShareAcknowledgeRequestAcknowledgementBatch) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AcknowledgeTypes), false, false) {
 		return w.In("AcknowledgeTypes")
 	}
 	w.Int8s(m.AcknowledgeTypes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

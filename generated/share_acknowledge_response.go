@@ -22,7 +22,7 @@ type ShareAcknowledgeResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 1-2.
 	NodeEndpoints []ShareAcknowledgeResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeResponse returns a ShareAcknowledgeResponse with every field at its default.
@@ -38,7 +38,7 @@ type ShareAcknowledgeResponseShareAcknowledgeTopicResponse struct {
 	// Partitions: []PartitionData, versions 1-2.
 	Partitions []ShareAcknowledgeResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeResponseShareAcknowledgeTopicResponse returns a ShareAcknowledgeResponseShareAcknowledgeTopicResponse with every field at its default.
@@ -58,7 +58,7 @@ type ShareAcknowledgeResponsePartitionData struct {
 	// CurrentLeader: LeaderIdAndEpoch, versions 1-2.
 	CurrentLeader ShareAcknowledgeResponseLeaderIdAndEpoch
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeResponsePartitionData returns a ShareAcknowledgeResponsePartitionData with every field at its default.
@@ -74,7 +74,7 @@ type ShareAcknowledgeResponseLeaderIdAndEpoch struct {
 	// LeaderEpoch: int32, versions 1-2.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeResponseLeaderIdAndEpoch returns a ShareAcknowledgeResponseLeaderIdAndEpoch with every field at its default.
@@ -94,7 +94,7 @@ type ShareAcknowledgeResponseNodeEndpoint struct {
 	// Rack: string, versions 1-2, nullable in 1-2, default null.
 	Rack wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareAcknowledgeResponseNodeEndpoint returns a ShareAcknowledgeResponseNodeEndpoint with every field at its default.
@@ -197,16 +197,27 @@ func decodeShareAcknowledgeResponseV1(r *wire.Reader, m *ShareAcknowledgeRespons
 		}
 		m.NodeEndpoints = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeResponseV1(w *wire.Writer, m *ShareAcknowledgeResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -223,6 +234,9 @@ func encodeShareAcknowledgeResponseV1(w *wire.Writer, m *ShareAcknowledgeRespons
 		if !encodeShareAcknowledgeResponseNodeEndpointV1(w, &m.NodeEndpoints[i]) {
 			return w.InIndex("NodeEndpoints", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -276,20 +290,33 @@ func decodeShareAcknowledgeResponseV2(r *wire.Reader, m *ShareAcknowledgeRespons
 		}
 		m.NodeEndpoints = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeResponseV2(w *wire.Writer, m *ShareAcknowledgeResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AcquisitionLockTimeoutMs))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(15 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AcquisitionLockTimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -306,6 +333,9 @@ func encodeShareAcknowledgeResponseV2(w *wire.Writer, m *ShareAcknowledgeRespons
 		if !encodeShareAcknowledgeResponseNodeEndpointV1(w, &m.NodeEndpoints[i]) {
 			return w.InIndex("NodeEndpoints", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -334,12 +364,18 @@ func decodeShareAcknowledgeResponseShareAcknowledgeTopicResponseV1(r *wire.Reade
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeResponseShareAcknowledgeTopicResponseV1(w *wire.Writer, m *ShareAcknowledgeResponseShareAcknowledgeTopicResponse) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -348,6 +384,9 @@ func encodeShareAcknowledgeResponseShareAcknowledgeTopicResponseV1(w *wire.Write
 		if !encodeShareAcknowledgeResponsePartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -370,19 +409,33 @@ func decodeShareAcknowledgeResponsePartitionDataV1(r *wire.Reader, m *ShareAckno
 	if !decodeShareAcknowledgeResponseLeaderIdAndEpochV1(r, &m.CurrentLeader) {
 		return r.In("CurrentLeader")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeResponsePartitionDataV1(w *wire.Writer, m *ShareAcknowledgeResponsePartitionData) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !encodeShareAcknowledgeResponseLeaderIdAndEpochV1(w, &m.CurrentLeader) {
 		return w.In("CurrentLeader")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -399,13 +452,22 @@ func decodeShareAcknowledgeResponseLeaderIdAndEpochV1(r *wire.Reader, m *ShareAc
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeResponseLeaderIdAndEpochV1(w *wire.Writer, m *ShareAcknowledgeResponseLeaderIdAndEpoch) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -435,22 +497,39 @@ func decodeShareAcknowledgeResponseNodeEndpointV1(r *wire.Reader, m *ShareAcknow
 	if !r.CompactNullString(&m.Rack) {
 		return r.In("Rack")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareAcknowledgeResponseNodeEndpointV1(w *wire.Writer, m *ShareAcknowledgeResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
-	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -34,7 +34,7 @@ type ShareFetchRequest struct {
 	// ForgottenTopicsData: []ForgottenTopic, versions 1-2.
 	ForgottenTopicsData []ShareFetchRequestForgottenTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchRequest returns a ShareFetchRequest with every field at its default.
@@ -55,7 +55,7 @@ type ShareFetchRequestFetchTopic struct {
 	// Partitions: []FetchPartition, versions 1-2.
 	Partitions []ShareFetchRequestFetchPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchRequestFetchTopic returns a ShareFetchRequestFetchTopic with every field at its default.
@@ -73,7 +73,7 @@ type ShareFetchRequestFetchPartition struct {
 	// AcknowledgementBatches: []AcknowledgementBatch, versions 1-2.
 	AcknowledgementBatches []ShareFetchRequestAcknowledgementBatch
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchRequestFetchPartition returns a ShareFetchRequestFetchPartition with every field at its default.
@@ -91,7 +91,7 @@ type ShareFetchRequestAcknowledgementBatch struct {
 	// AcknowledgeTypes: []int8, versions 1-2.
 	AcknowledgeTypes []int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchRequestAcknowledgementBatch returns a ShareFetchRequestAcknowledgementBatch with every field at its default.
@@ -107,7 +107,7 @@ type ShareFetchRequestForgottenTopic struct {
 	// Partitions: []int32, versions 1-2.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchRequestForgottenTopic returns a ShareFetchRequestForgottenTopic with every field at its default.
@@ -217,26 +217,42 @@ func decodeShareFetchRequestV1(r *wire.Reader, m *ShareFetchRequest) bool {
 		}
 		m.ForgottenTopicsData = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchRequestV1(w *wire.Writer, m *ShareFetchRequest) bool {
 	if m.IsRenewAck {
 		return w.Absent("IsRenewAck")
 	}
-	if !w.CompactNullString(m.GroupId, true) {
-		return w.In("GroupId")
-	}
-	if !w.CompactNullString(m.MemberId, true) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		binary.BigEndian.PutUint32(p[16:20], uint32(m.MaxRecords))
-		binary.BigEndian.PutUint32(p[20:24], uint32(m.BatchSize))
+		if len(m.GroupId.S) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId.S))
+		}
+		if len(m.MemberId.S) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId.S))
+		}
+		b := w.Room(34 + len(m.GroupId.S) + len(m.MemberId.S))
+		if !m.GroupId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupId.S)+1)), m.GroupId.S...)
+		}
+		if !m.MemberId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.MemberId.S)+1)), m.MemberId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			binary.BigEndian.PutUint32(p[16:20], uint32(m.MaxRecords))
+			binary.BigEndian.PutUint32(p[20:24], uint32(m.BatchSize))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -253,6 +269,9 @@ func encodeShareFetchRequestV1(w *wire.Writer, m *ShareFetchRequest) bool {
 		if !encodeShareFetchRequestForgottenTopicV1(w, &m.ForgottenTopicsData[i]) {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -307,25 +326,41 @@ func decodeShareFetchRequestV2(r *wire.Reader, m *ShareFetchRequest) bool {
 		}
 		m.ForgottenTopicsData = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchRequestV2(w *wire.Writer, m *ShareFetchRequest) bool {
-	if !w.CompactNullString(m.GroupId, true) {
-		return w.In("GroupId")
-	}
-	if !w.CompactNullString(m.MemberId, true) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[26]byte)(w.Extend(26))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
-		binary.BigEndian.PutUint32(p[16:20], uint32(m.MaxRecords))
-		binary.BigEndian.PutUint32(p[20:24], uint32(m.BatchSize))
-		p[24] = byte(m.ShareAcquireMode)
-		p[25] = wire.PutBool(m.IsRenewAck)
+		if len(m.GroupId.S) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId.S))
+		}
+		if len(m.MemberId.S) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId.S))
+		}
+		b := w.Room(36 + len(m.GroupId.S) + len(m.MemberId.S))
+		if !m.GroupId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupId.S)+1)), m.GroupId.S...)
+		}
+		if !m.MemberId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.MemberId.S)+1)), m.MemberId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+26]
+			p := (*[26]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ShareSessionEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.MaxWaitMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.MinBytes))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.MaxBytes))
+			binary.BigEndian.PutUint32(p[16:20], uint32(m.MaxRecords))
+			binary.BigEndian.PutUint32(p[20:24], uint32(m.BatchSize))
+			p[24] = byte(m.ShareAcquireMode)
+			p[25] = wire.PutBool(m.IsRenewAck)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -342,6 +377,9 @@ func encodeShareFetchRequestV2(w *wire.Writer, m *ShareFetchRequest) bool {
 		if !encodeShareFetchRequestForgottenTopicV1(w, &m.ForgottenTopicsData[i]) {
 			return w.InIndex("ForgottenTopicsData", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -370,12 +408,18 @@ func decodeShareFetchRequestFetchTopicV1(r *wire.Reader, m *ShareFetchRequestFet
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchRequestFetchTopicV1(w *wire.Writer, m *ShareFetchRequestFetchTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -384,6 +428,9 @@ func encodeShareFetchRequestFetchTopicV1(w *wire.Writer, m *ShareFetchRequestFet
 		if !encodeShareFetchRequestFetchPartitionV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -412,12 +459,18 @@ func decodeShareFetchRequestFetchPartitionV1(r *wire.Reader, m *ShareFetchReques
 		}
 		m.AcknowledgementBatches = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchRequestFetchPartitionV1(w *wire.Writer, m *ShareFetchRequestFetchPartition) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AcknowledgementBatches), false, false) {
 		return w.In("AcknowledgementBatches")
@@ -426,6 +479,9 @@ func encodeShareFetchRequestFetchPartitionV1(w *wire.Writer, m *ShareFetchReques
 		if !encodeShareFetchRequestAcknowledgementBatchV1(w, &m.AcknowledgementBatches[i]) {
 			return w.InIndex("AcknowledgementBatches", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -449,18 +505,27 @@ func decodeShareFetchRequestAcknowledgementBatchV1(r *wire.Reader, m *ShareFetch
 		}
 		m.AcknowledgeTypes = r.Int8s(n)
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchRequestAcknowledgementBatchV1(w *wire.Writer, m *ShareFetchRequestAcknowledgementBatch) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AcknowledgeTypes), false, false) {
 		return w.In("AcknowledgeTypes")
 	}
 	w.Int8s(m.AcknowledgeTypes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -475,24 +540,28 @@ func decodeShareFetchRequestForgottenTopicV1(r *wire.Reader, m *ShareFetchReques
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchRequestForgottenTopicV1(w *wire.Writer, m *ShareFetchRequestForgottenTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -22,7 +22,7 @@ type ShareFetchResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 1-2.
 	NodeEndpoints []ShareFetchResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchResponse returns a ShareFetchResponse with every field at its default.
@@ -38,7 +38,7 @@ type ShareFetchResponseShareFetchableTopicResponse struct {
 	// Partitions: []PartitionData, versions 1-2.
 	Partitions []ShareFetchResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchResponseShareFetchableTopicResponse returns a ShareFetchResponseShareFetchableTopicResponse with every field at its default.
@@ -66,7 +66,7 @@ type ShareFetchResponsePartitionData struct {
 	// AcquiredRecords: []AcquiredRecords, versions 1-2.
 	AcquiredRecords []ShareFetchResponseAcquiredRecords
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchResponsePartitionData returns a ShareFetchResponsePartitionData with every field at its default.
@@ -82,7 +82,7 @@ type ShareFetchResponseLeaderIdAndEpoch struct {
 	// LeaderEpoch: int32, versions 1-2.
 	LeaderEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchResponseLeaderIdAndEpoch returns a ShareFetchResponseLeaderIdAndEpoch with every field at its default.
@@ -100,7 +100,7 @@ type ShareFetchResponseAcquiredRecords struct {
 	// DeliveryCount: int16, versions 1-2.
 	DeliveryCount int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchResponseAcquiredRecords returns a ShareFetchResponseAcquiredRecords with every field at its default.
@@ -120,7 +120,7 @@ type ShareFetchResponseNodeEndpoint struct {
 	// Rack: string, versions 1-2, nullable in 1-2, default null.
 	Rack wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareFetchResponseNodeEndpoint returns a ShareFetchResponseNodeEndpoint with every field at its default.
@@ -227,20 +227,33 @@ func decodeShareFetchResponseV1(r *wire.Reader, m *ShareFetchResponse) bool {
 		}
 		m.NodeEndpoints = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchResponseV1(w *wire.Writer, m *ShareFetchResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AcquisitionLockTimeoutMs))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(15 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AcquisitionLockTimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Responses), false, false) {
 		return w.In("Responses")
@@ -257,6 +270,9 @@ func encodeShareFetchResponseV1(w *wire.Writer, m *ShareFetchResponse) bool {
 		if !encodeShareFetchResponseNodeEndpointV1(w, &m.NodeEndpoints[i]) {
 			return w.InIndex("NodeEndpoints", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -285,12 +301,18 @@ func decodeShareFetchResponseShareFetchableTopicResponseV1(r *wire.Reader, m *Sh
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchResponseShareFetchableTopicResponseV1(w *wire.Writer, m *ShareFetchResponseShareFetchableTopicResponse) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -299,6 +321,9 @@ func encodeShareFetchResponseShareFetchableTopicResponseV1(w *wire.Writer, m *Sh
 		if !encodeShareFetchResponsePartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -348,23 +373,41 @@ func decodeShareFetchResponsePartitionDataV1(r *wire.Reader, m *ShareFetchRespon
 		}
 		m.AcquiredRecords = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchResponsePartitionDataV1(w *wire.Writer, m *ShareFetchResponsePartitionData) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.AcknowledgeErrorCode))
-	}
-	if !w.CompactNullString(m.AcknowledgeErrorMessage, true) {
-		return w.In("AcknowledgeErrorMessage")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.AcknowledgeErrorMessage.S) > wire.MaxString {
+			return w.TooLong("AcknowledgeErrorMessage", len(m.AcknowledgeErrorMessage.S))
+		}
+		b := w.Room(18 + len(m.ErrorMessage.S) + len(m.AcknowledgeErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.AcknowledgeErrorCode))
+		}
+		if !m.AcknowledgeErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.AcknowledgeErrorMessage.S)+1)), m.AcknowledgeErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
 	if !encodeShareFetchResponseLeaderIdAndEpochV1(w, &m.CurrentLeader) {
 		return w.In("CurrentLeader")
@@ -379,6 +422,9 @@ func encodeShareFetchResponsePartitionDataV1(w *wire.Writer, m *ShareFetchRespon
 		if !encodeShareFetchResponseAcquiredRecordsV1(w, &m.AcquiredRecords[i]) {
 			return w.InIndex("AcquiredRecords", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -395,13 +441,22 @@ func decodeShareFetchResponseLeaderIdAndEpochV1(r *wire.Reader, m *ShareFetchRes
 		m.LeaderId = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[4:8]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchResponseLeaderIdAndEpochV1(w *wire.Writer, m *ShareFetchResponseLeaderIdAndEpoch) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -419,14 +474,23 @@ func decodeShareFetchResponseAcquiredRecordsV1(r *wire.Reader, m *ShareFetchResp
 		m.LastOffset = int64(binary.BigEndian.Uint64(p[8:16]))
 		m.DeliveryCount = int16(binary.BigEndian.Uint16(p[16:18]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchResponseAcquiredRecordsV1(w *wire.Writer, m *ShareFetchResponseAcquiredRecords) bool {
 	{
-		p := (*[18]byte)(w.Extend(18))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
-		binary.BigEndian.PutUint16(p[16:18], uint16(m.DeliveryCount))
+		b := w.Room(18)
+		{
+			n := len(b)
+			b = b[:n+18]
+			p := (*[18]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
+			binary.BigEndian.PutUint16(p[16:18], uint16(m.DeliveryCount))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -456,22 +520,39 @@ func decodeShareFetchResponseNodeEndpointV1(r *wire.Reader, m *ShareFetchRespons
 	if !r.CompactNullString(&m.Rack) {
 		return r.In("Rack")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareFetchResponseNodeEndpointV1(w *wire.Writer, m *ShareFetchResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		if len(m.Rack.S) > wire.MaxString {
+			return w.TooLong("Rack", len(m.Rack.S))
+		}
+		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if !m.Rack.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
-	}
-	if !w.CompactNullString(m.Rack, true) {
-		return w.In("Rack")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

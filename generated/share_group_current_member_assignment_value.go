@@ -18,7 +18,7 @@ type ShareGroupCurrentMemberAssignmentValue struct {
 	// AssignedPartitions: []TopicPartitions, versions 0.
 	AssignedPartitions []ShareGroupCurrentMemberAssignmentValueTopicPartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupCurrentMemberAssignmentValue returns a ShareGroupCurrentMemberAssignmentValue with every field at its default.
@@ -34,7 +34,7 @@ type ShareGroupCurrentMemberAssignmentValueTopicPartitions struct {
 	// Partitions: []int32, versions 0.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupCurrentMemberAssignmentValueTopicPartitions returns a ShareGroupCurrentMemberAssignmentValueTopicPartitions with every field at its default.
@@ -118,14 +118,20 @@ func decodeShareGroupCurrentMemberAssignmentValueV0(r *wire.Reader, m *ShareGrou
 		}
 		m.AssignedPartitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupCurrentMemberAssignmentValueV0(w *wire.Writer, m *ShareGroupCurrentMemberAssignmentValue) bool {
 	{
-		p := (*[9]byte)(w.Extend(9))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.PreviousMemberEpoch))
-		p[8] = byte(m.State)
+		b := w.Room(9)
+		{
+			n := len(b)
+			b = b[:n+9]
+			p := (*[9]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.PreviousMemberEpoch))
+			p[8] = byte(m.State)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.AssignedPartitions), false, false) {
 		return w.In("AssignedPartitions")
@@ -134,6 +140,9 @@ func encodeShareGroupCurrentMemberAssignmentValueV0(w *wire.Writer, m *ShareGrou
 		if !encodeShareGroupCurrentMemberAssignmentValueTopicPartitionsV0(w, &m.AssignedPartitions[i]) {
 			return w.InIndex("AssignedPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -149,24 +158,28 @@ func decodeShareGroupCurrentMemberAssignmentValueTopicPartitionsV0(r *wire.Reade
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupCurrentMemberAssignmentValueTopicPartitionsV0(w *wire.Writer, m *ShareGroupCurrentMemberAssignmentValueTopicPartitions) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

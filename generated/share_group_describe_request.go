@@ -11,7 +11,7 @@ type ShareGroupDescribeRequest struct {
 	// IncludeAuthorizedOperations: bool, versions 1.
 	IncludeAuthorizedOperations bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupDescribeRequest returns a ShareGroupDescribeRequest with every field at its default.
@@ -89,7 +89,7 @@ func decodeShareGroupDescribeRequestV1(r *wire.Reader, m *ShareGroupDescribeRequ
 		p := (*[1]byte)(b)
 		m.IncludeAuthorizedOperations = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupDescribeRequestV1(w *wire.Writer, m *ShareGroupDescribeRequest) bool {
 	if !w.CompactCount(len(m.GroupIds), false, false) {
@@ -99,8 +99,17 @@ func encodeShareGroupDescribeRequestV1(w *wire.Writer, m *ShareGroupDescribeRequ
 		return w.In("GroupIds")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type ShareGroupDescribeResponse struct {
 	// Groups: []DescribedGroup, versions 1.
 	Groups []ShareGroupDescribeResponseDescribedGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupDescribeResponse returns a ShareGroupDescribeResponse with every field at its default.
@@ -32,7 +32,7 @@ type ShareGroupDescribeResponseTopicPartitions struct {
 	// Partitions: []int32, versions 1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupDescribeResponseTopicPartitions returns a ShareGroupDescribeResponseTopicPartitions with every field at its default.
@@ -46,7 +46,7 @@ type ShareGroupDescribeResponseAssignment struct {
 	// TopicPartitions: []TopicPartitions, versions 1.
 	TopicPartitions []ShareGroupDescribeResponseTopicPartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupDescribeResponseAssignment returns a ShareGroupDescribeResponseAssignment with every field at its default.
@@ -76,7 +76,7 @@ type ShareGroupDescribeResponseDescribedGroup struct {
 	// AuthorizedOperations: int32, versions 1, default -2147483648.
 	AuthorizedOperations int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupDescribeResponseDescribedGroup returns a ShareGroupDescribeResponseDescribedGroup with every field at its default.
@@ -103,7 +103,7 @@ type ShareGroupDescribeResponseMember struct {
 	// Assignment: Assignment, versions 1.
 	Assignment ShareGroupDescribeResponseAssignment
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupDescribeResponseMember returns a ShareGroupDescribeResponseMember with every field at its default.
@@ -185,12 +185,18 @@ func decodeShareGroupDescribeResponseV1(r *wire.Reader, m *ShareGroupDescribeRes
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupDescribeResponseV1(w *wire.Writer, m *ShareGroupDescribeResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -199,6 +205,9 @@ func encodeShareGroupDescribeResponseV1(w *wire.Writer, m *ShareGroupDescribeRes
 		if !encodeShareGroupDescribeResponseDescribedGroupV1(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -217,27 +226,32 @@ func decodeShareGroupDescribeResponseTopicPartitionsV1(r *wire.Reader, m *ShareG
 	if !r.CompactString(&m.TopicName) {
 		return r.In("TopicName")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupDescribeResponseTopicPartitionsV1(w *wire.Writer, m *ShareGroupDescribeResponseTopicPartitions) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(21 + len(m.TopicName))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -257,7 +271,7 @@ func decodeShareGroupDescribeResponseAssignmentV1(r *wire.Reader, m *ShareGroupD
 		}
 		m.TopicPartitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupDescribeResponseAssignmentV1(w *wire.Writer, m *ShareGroupDescribeResponseAssignment) bool {
 	if !w.CompactCount(len(m.TopicPartitions), false, false) {
@@ -267,6 +281,9 @@ func encodeShareGroupDescribeResponseAssignmentV1(w *wire.Writer, m *ShareGroupD
 		if !encodeShareGroupDescribeResponseTopicPartitionsV1(w, &m.TopicPartitions[i]) {
 			return w.InIndex("TopicPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -324,29 +341,45 @@ func decodeShareGroupDescribeResponseDescribedGroupV1(r *wire.Reader, m *ShareGr
 		p := (*[4]byte)(b)
 		m.AuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *ShareGroupDescribeResponseDescribedGroup) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
-	}
-	if !w.CompactString(m.AssignorName) {
-		return w.In("AssignorName")
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		if len(m.AssignorName) > wire.MaxString {
+			return w.TooLong("AssignorName", len(m.AssignorName))
+		}
+		b := w.Room(30 + len(m.ErrorMessage.S) + len(m.GroupId) + len(m.GroupState) + len(m.AssignorName))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.AssignorName)+1)), m.AssignorName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Members), false, false) {
 		return w.In("Members")
@@ -357,8 +390,17 @@ func encodeShareGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *ShareGr
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -398,24 +440,38 @@ func decodeShareGroupDescribeResponseMemberV1(r *wire.Reader, m *ShareGroupDescr
 	if !decodeShareGroupDescribeResponseAssignmentV1(r, &m.Assignment) {
 		return r.In("Assignment")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupDescribeResponseMemberV1(w *wire.Writer, m *ShareGroupDescribeResponseMember) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(24 + len(m.MemberId) + len(m.RackId.S) + len(m.ClientId) + len(m.ClientHost))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), false, false) {
 		return w.In("SubscribedTopicNames")
@@ -425,6 +481,9 @@ func encodeShareGroupDescribeResponseMemberV1(w *wire.Writer, m *ShareGroupDescr
 	}
 	if !encodeShareGroupDescribeResponseAssignmentV1(w, &m.Assignment) {
 		return w.In("Assignment")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

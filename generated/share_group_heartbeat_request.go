@@ -20,7 +20,7 @@ type ShareGroupHeartbeatRequest struct {
 	// SubscribedTopicNames: []string, versions 1, nullable in 1, default null.
 	SubscribedTopicNames []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupHeartbeatRequest returns a ShareGroupHeartbeatRequest with every field at its default.
@@ -107,27 +107,43 @@ func decodeShareGroupHeartbeatRequestV1(r *wire.Reader, m *ShareGroupHeartbeatRe
 			return r.In("SubscribedTopicNames")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupHeartbeatRequestV1(w *wire.Writer, m *ShareGroupHeartbeatRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.RackId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), m.SubscribedTopicNames == nil, true) {
 		return w.In("SubscribedTopicNames")
 	}
 	if !w.CompactStrings(m.SubscribedTopicNames) {
 		return w.In("SubscribedTopicNames")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -15,7 +15,7 @@ type ShareGroupMemberMetadataValue struct {
 	// SubscribedTopicNames: []string, versions 0.
 	SubscribedTopicNames []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupMemberMetadataValue returns a ShareGroupMemberMetadataValue with every field at its default.
@@ -98,23 +98,37 @@ func decodeShareGroupMemberMetadataValueV0(r *wire.Reader, m *ShareGroupMemberMe
 			return r.In("SubscribedTopicNames")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupMemberMetadataValueV0(w *wire.Writer, m *ShareGroupMemberMetadataValue) bool {
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
+	{
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		b := w.Room(15 + len(m.RackId.S) + len(m.ClientId) + len(m.ClientHost))
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SubscribedTopicNames), false, false) {
 		return w.In("SubscribedTopicNames")
 	}
 	if !w.CompactStrings(m.SubscribedTopicNames) {
 		return w.In("SubscribedTopicNames")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type ShareGroupMetadataValue struct {
 	// MetadataHash: int64, versions 0.
 	MetadataHash int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupMetadataValue returns a ShareGroupMetadataValue with every field at its default.
@@ -84,13 +84,22 @@ func decodeShareGroupMetadataValueV0(r *wire.Reader, m *ShareGroupMetadataValue)
 		m.Epoch = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.MetadataHash = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupMetadataValueV0(w *wire.Writer, m *ShareGroupMetadataValue) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.MetadataHash))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.MetadataHash))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -13,7 +13,7 @@ type ShareGroupStatePartitionMetadataValue struct {
 	// DeletingTopics: []TopicInfo, versions 0.
 	DeletingTopics []ShareGroupStatePartitionMetadataValueTopicInfo
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupStatePartitionMetadataValue returns a ShareGroupStatePartitionMetadataValue with every field at its default.
@@ -31,7 +31,7 @@ type ShareGroupStatePartitionMetadataValueTopicPartitionsInfo struct {
 	// Partitions: []int32, versions 0.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupStatePartitionMetadataValueTopicPartitionsInfo returns a ShareGroupStatePartitionMetadataValueTopicPartitionsInfo with every field at its default.
@@ -47,7 +47,7 @@ type ShareGroupStatePartitionMetadataValueTopicInfo struct {
 	// TopicName: string, versions 0.
 	TopicName string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupStatePartitionMetadataValueTopicInfo returns a ShareGroupStatePartitionMetadataValueTopicInfo with every field at its default.
@@ -147,7 +147,7 @@ func decodeShareGroupStatePartitionMetadataValueV0(r *wire.Reader, m *ShareGroup
 		}
 		m.DeletingTopics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupStatePartitionMetadataValueV0(w *wire.Writer, m *ShareGroupStatePartitionMetadataValue) bool {
 	if !w.CompactCount(len(m.InitializingTopics), false, false) {
@@ -174,6 +174,9 @@ func encodeShareGroupStatePartitionMetadataValueV0(w *wire.Writer, m *ShareGroup
 			return w.InIndex("DeletingTopics", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -191,27 +194,32 @@ func decodeShareGroupStatePartitionMetadataValueTopicPartitionsInfoV0(r *wire.Re
 	if !r.CompactString(&m.TopicName) {
 		return r.In("TopicName")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupStatePartitionMetadataValueTopicPartitionsInfoV0(w *wire.Writer, m *ShareGroupStatePartitionMetadataValueTopicPartitionsInfo) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(21 + len(m.TopicName))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
-	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -229,15 +237,25 @@ func decodeShareGroupStatePartitionMetadataValueTopicInfoV0(r *wire.Reader, m *S
 	if !r.CompactString(&m.TopicName) {
 		return r.In("TopicName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupStatePartitionMetadataValueTopicInfoV0(w *wire.Writer, m *ShareGroupStatePartitionMetadataValueTopicInfo) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(21 + len(m.TopicName))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

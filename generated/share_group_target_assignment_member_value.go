@@ -9,7 +9,7 @@ type ShareGroupTargetAssignmentMemberValue struct {
 	// TopicPartitions: []TopicPartition, versions 0.
 	TopicPartitions []ShareGroupTargetAssignmentMemberValueTopicPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupTargetAssignmentMemberValue returns a ShareGroupTargetAssignmentMemberValue with every field at its default.
@@ -25,7 +25,7 @@ type ShareGroupTargetAssignmentMemberValueTopicPartition struct {
 	// Partitions: []int32, versions 0.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultShareGroupTargetAssignmentMemberValueTopicPartition returns a ShareGroupTargetAssignmentMemberValueTopicPartition with every field at its default.
@@ -99,7 +99,7 @@ func decodeShareGroupTargetAssignmentMemberValueV0(r *wire.Reader, m *ShareGroup
 		}
 		m.TopicPartitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupTargetAssignmentMemberValueV0(w *wire.Writer, m *ShareGroupTargetAssignmentMemberValue) bool {
 	if !w.CompactCount(len(m.TopicPartitions), false, false) {
@@ -109,6 +109,9 @@ func encodeShareGroupTargetAssignmentMemberValueV0(w *wire.Writer, m *ShareGroup
 		if !encodeShareGroupTargetAssignmentMemberValueTopicPartitionV0(w, &m.TopicPartitions[i]) {
 			return w.InIndex("TopicPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -124,24 +127,28 @@ func decodeShareGroupTargetAssignmentMemberValueTopicPartitionV0(r *wire.Reader,
 		p := (*[16]byte)(b)
 		m.TopicId = wire.UUID(p[0:16])
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeShareGroupTargetAssignmentMemberValueTopicPartitionV0(w *wire.Writer, m *ShareGroupTargetAssignmentMemberValueTopicPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -12,7 +12,7 @@ type SnapshotFooterRecord struct {
 	// Version: int16, versions 0.
 	Version int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultSnapshotFooterRecord returns a SnapshotFooterRecord with every field at its default.
@@ -81,12 +81,21 @@ func decodeSnapshotFooterRecordV0(r *wire.Reader, m *SnapshotFooterRecord) bool 
 		p := (*[2]byte)(b)
 		m.Version = int16(binary.BigEndian.Uint16(p[0:2]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSnapshotFooterRecordV0(w *wire.Writer, m *SnapshotFooterRecord) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type SnapshotHeaderRecord struct {
 	// LastContainedLogTimestamp: int64, versions 0.
 	LastContainedLogTimestamp int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultSnapshotHeaderRecord returns a SnapshotHeaderRecord with every field at its default.
@@ -84,13 +84,22 @@ func decodeSnapshotHeaderRecordV0(r *wire.Reader, m *SnapshotHeaderRecord) bool 
 		m.Version = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.LastContainedLogTimestamp = int64(binary.BigEndian.Uint64(p[2:10]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSnapshotHeaderRecordV0(w *wire.Writer, m *SnapshotHeaderRecord) bool {
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
-		binary.BigEndian.PutUint64(p[2:10], uint64(m.LastContainedLogTimestamp))
+		b := w.Room(10)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+			binary.BigEndian.PutUint64(p[2:10], uint64(m.LastContainedLogTimestamp))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // StreamsGroupCurrentMemberAssignmentKey is Kafka's message of that name, versions 0.
 type StreamsGroupCurrentMemberAssignmentKey struct {
@@ -79,11 +82,17 @@ func decodeStreamsGroupCurrentMemberAssignmentKeyV0(r *wire.Reader, m *StreamsGr
 	return true
 }
 func encodeStreamsGroupCurrentMemberAssignmentKeyV0(w *wire.Writer, m *StreamsGroupCurrentMemberAssignmentKey) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(10 + len(m.GroupId) + len(m.MemberId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	return true
 }

@@ -28,7 +28,7 @@ type StreamsGroupCurrentMemberAssignmentValue struct {
 	// WarmupTasksPendingRevocation: []TaskIds, versions 0.
 	WarmupTasksPendingRevocation []StreamsGroupCurrentMemberAssignmentValueTaskIds
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupCurrentMemberAssignmentValue returns a StreamsGroupCurrentMemberAssignmentValue with every field at its default.
@@ -46,7 +46,7 @@ type StreamsGroupCurrentMemberAssignmentValueTaskIds struct {
 	// AssignmentEpochs: []int32, versions 0, nullable in 0, tag 0.
 	AssignmentEpochs []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupCurrentMemberAssignmentValueTaskIds returns a StreamsGroupCurrentMemberAssignmentValueTaskIds with every field at its default.
@@ -196,14 +196,20 @@ func decodeStreamsGroupCurrentMemberAssignmentValueV0(r *wire.Reader, m *Streams
 		}
 		m.WarmupTasksPendingRevocation = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupCurrentMemberAssignmentValueV0(w *wire.Writer, m *StreamsGroupCurrentMemberAssignmentValue) bool {
 	{
-		p := (*[9]byte)(w.Extend(9))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.PreviousMemberEpoch))
-		p[8] = byte(m.State)
+		b := w.Room(9)
+		{
+			n := len(b)
+			b = b[:n+9]
+			p := (*[9]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.PreviousMemberEpoch))
+			p[8] = byte(m.State)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.ActiveTasks), false, false) {
 		return w.In("ActiveTasks")
@@ -253,6 +259,9 @@ func encodeStreamsGroupCurrentMemberAssignmentValueV0(w *wire.Writer, m *Streams
 			return w.InIndex("WarmupTasksPendingRevocation", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -263,12 +272,11 @@ func decodeStreamsGroupCurrentMemberAssignmentValueTaskIdsV0(r *wire.Reader, m *
 	if !r.CompactString(&m.SubtopologyId) {
 		return r.In("SubtopologyId")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -281,12 +289,8 @@ func decodeStreamsGroupCurrentMemberAssignmentValueTaskIdsV0(r *wire.Reader, m *
 		}
 		switch tag {
 		case 0:
-			{
-				n, ok := r.CompactCount(4, true)
-				if !ok {
-					return r.In("AssignmentEpochs")
-				}
-				m.AssignmentEpochs = r.Int32s(n)
+			if !r.CompactInt32s(&m.AssignmentEpochs, true) {
+				return r.In("AssignmentEpochs")
 			}
 		default:
 			if !r.UnknownTag(&m.UnknownTags, tag, size) {
@@ -297,14 +301,18 @@ func decodeStreamsGroupCurrentMemberAssignmentValueTaskIdsV0(r *wire.Reader, m *
 	return true
 }
 func encodeStreamsGroupCurrentMemberAssignmentValueTaskIdsV0(w *wire.Writer, m *StreamsGroupCurrentMemberAssignmentValueTaskIds) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.AssignmentEpochs) != 0 || m.AssignmentEpochs == nil
 	if set0 {
@@ -320,10 +328,9 @@ func encodeStreamsGroupCurrentMemberAssignmentValueTaskIdsV0(w *wire.Writer, m *
 	}
 	if set0 {
 		at := w.BeginTag(0)
-		if !w.CompactCount(len(m.AssignmentEpochs), m.AssignmentEpochs == nil, true) {
+		if !w.CompactInt32s(m.AssignmentEpochs, m.AssignmentEpochs == nil, true) {
 			return w.In("AssignmentEpochs")
 		}
-		w.Int32s(m.AssignmentEpochs)
 		w.EndTag(at)
 	}
 	if !w.RawTags(tags, 1) {

@@ -13,7 +13,7 @@ type StreamsGroupDescribeRequest struct {
 	// IncludeTopologyDescription: bool, versions 1.
 	IncludeTopologyDescription bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeRequest returns a StreamsGroupDescribeRequest with every field at its default.
@@ -95,7 +95,7 @@ func decodeStreamsGroupDescribeRequestV0(r *wire.Reader, m *StreamsGroupDescribe
 		p := (*[1]byte)(b)
 		m.IncludeAuthorizedOperations = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeRequestV0(w *wire.Writer, m *StreamsGroupDescribeRequest) bool {
 	if m.IncludeTopologyDescription {
@@ -108,8 +108,17 @@ func encodeStreamsGroupDescribeRequestV0(w *wire.Writer, m *StreamsGroupDescribe
 		return w.In("GroupIds")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -135,7 +144,7 @@ func decodeStreamsGroupDescribeRequestV1(r *wire.Reader, m *StreamsGroupDescribe
 		m.IncludeAuthorizedOperations = p[0] != 0
 		m.IncludeTopologyDescription = p[1] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeRequestV1(w *wire.Writer, m *StreamsGroupDescribeRequest) bool {
 	if !w.CompactCount(len(m.GroupIds), false, false) {
@@ -145,9 +154,18 @@ func encodeStreamsGroupDescribeRequestV1(w *wire.Writer, m *StreamsGroupDescribe
 		return w.In("GroupIds")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
-		p[1] = wire.PutBool(m.IncludeTopologyDescription)
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+			p[1] = wire.PutBool(m.IncludeTopologyDescription)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type StreamsGroupDescribeResponse struct {
 	// Groups: []DescribedGroup, versions 0-1.
 	Groups []StreamsGroupDescribeResponseDescribedGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponse returns a StreamsGroupDescribeResponse with every field at its default.
@@ -30,7 +30,7 @@ type StreamsGroupDescribeResponseEndpoint struct {
 	// Port: uint16, versions 0-1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseEndpoint returns a StreamsGroupDescribeResponseEndpoint with every field at its default.
@@ -48,7 +48,7 @@ type StreamsGroupDescribeResponseTaskOffset struct {
 	// Offset: int64, versions 0-1.
 	Offset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTaskOffset returns a StreamsGroupDescribeResponseTaskOffset with every field at its default.
@@ -66,7 +66,7 @@ type StreamsGroupDescribeResponseAssignment struct {
 	// WarmupTasks: []TaskIds, versions 0-1.
 	WarmupTasks []StreamsGroupDescribeResponseTaskIds
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseAssignment returns a StreamsGroupDescribeResponseAssignment with every field at its default.
@@ -82,7 +82,7 @@ type StreamsGroupDescribeResponseTaskIds struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTaskIds returns a StreamsGroupDescribeResponseTaskIds with every field at its default.
@@ -98,7 +98,7 @@ type StreamsGroupDescribeResponseKeyValue struct {
 	// Value: string, versions 0-1.
 	Value string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseKeyValue returns a StreamsGroupDescribeResponseKeyValue with every field at its default.
@@ -118,7 +118,7 @@ type StreamsGroupDescribeResponseTopicInfo struct {
 	// TopicConfigs: []KeyValue, versions 0-1.
 	TopicConfigs []StreamsGroupDescribeResponseKeyValue
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTopicInfo returns a StreamsGroupDescribeResponseTopicInfo with every field at its default.
@@ -134,7 +134,7 @@ type StreamsGroupDescribeResponseTopologyDescription struct {
 	// GlobalStores: []TopologyDescriptionGlobalStore, versions 1.
 	GlobalStores []StreamsGroupDescribeResponseTopologyDescriptionGlobalStore
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTopologyDescription returns a StreamsGroupDescribeResponseTopologyDescription with every field at its default.
@@ -150,7 +150,7 @@ type StreamsGroupDescribeResponseTopologyDescriptionSubtopology struct {
 	// Nodes: []TopologyDescriptionNode, versions 1.
 	Nodes []StreamsGroupDescribeResponseTopologyDescriptionNode
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTopologyDescriptionSubtopology returns a StreamsGroupDescribeResponseTopologyDescriptionSubtopology with every field at its default.
@@ -174,7 +174,7 @@ type StreamsGroupDescribeResponseTopologyDescriptionNode struct {
 	// Successors: []string, versions 1.
 	Successors []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTopologyDescriptionNode returns a StreamsGroupDescribeResponseTopologyDescriptionNode with every field at its default.
@@ -190,7 +190,7 @@ type StreamsGroupDescribeResponseTopologyDescriptionGlobalStore struct {
 	// Processor: TopologyDescriptionNode, versions 1.
 	Processor StreamsGroupDescribeResponseTopologyDescriptionNode
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTopologyDescriptionGlobalStore returns a StreamsGroupDescribeResponseTopologyDescriptionGlobalStore with every field at its default.
@@ -226,7 +226,7 @@ type StreamsGroupDescribeResponseDescribedGroup struct {
 	// AssignorName: string, versions 1, nullable in 1, default null, ignorable.
 	AssignorName wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseDescribedGroup returns a StreamsGroupDescribeResponseDescribedGroup with every field at its default.
@@ -243,7 +243,7 @@ type StreamsGroupDescribeResponseTopology struct {
 	// Subtopologies: []Subtopology, versions 0-1, nullable in 0-1, default null.
 	Subtopologies []StreamsGroupDescribeResponseSubtopology
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseTopology returns a StreamsGroupDescribeResponseTopology with every field at its default.
@@ -265,7 +265,7 @@ type StreamsGroupDescribeResponseSubtopology struct {
 	// RepartitionSourceTopics: []TopicInfo, versions 0-1.
 	RepartitionSourceTopics []StreamsGroupDescribeResponseTopicInfo
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseSubtopology returns a StreamsGroupDescribeResponseSubtopology with every field at its default.
@@ -307,7 +307,7 @@ type StreamsGroupDescribeResponseMember struct {
 	// IsClassic: bool, versions 0-1.
 	IsClassic bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupDescribeResponseMember returns a StreamsGroupDescribeResponseMember with every field at its default.
@@ -393,12 +393,18 @@ func decodeStreamsGroupDescribeResponseV0(r *wire.Reader, m *StreamsGroupDescrib
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseV0(w *wire.Writer, m *StreamsGroupDescribeResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -407,6 +413,9 @@ func encodeStreamsGroupDescribeResponseV0(w *wire.Writer, m *StreamsGroupDescrib
 		if !encodeStreamsGroupDescribeResponseDescribedGroupV0(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -435,12 +444,18 @@ func decodeStreamsGroupDescribeResponseV1(r *wire.Reader, m *StreamsGroupDescrib
 		}
 		m.Groups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseV1(w *wire.Writer, m *StreamsGroupDescribeResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Groups), false, false) {
 		return w.In("Groups")
@@ -449,6 +464,9 @@ func encodeStreamsGroupDescribeResponseV1(w *wire.Writer, m *StreamsGroupDescrib
 		if !encodeStreamsGroupDescribeResponseDescribedGroupV1(w, &m.Groups[i]) {
 			return w.InIndex("Groups", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -467,15 +485,25 @@ func decodeStreamsGroupDescribeResponseEndpointV0(r *wire.Reader, m *StreamsGrou
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseEndpointV0(w *wire.Writer, m *StreamsGroupDescribeResponseEndpoint) bool {
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(7 + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -495,16 +523,26 @@ func decodeStreamsGroupDescribeResponseTaskOffsetV0(r *wire.Reader, m *StreamsGr
 		m.Partition = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.Offset = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTaskOffsetV0(w *wire.Writer, m *StreamsGroupDescribeResponseTaskOffset) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
-	}
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(17 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -551,7 +589,7 @@ func decodeStreamsGroupDescribeResponseAssignmentV0(r *wire.Reader, m *StreamsGr
 		}
 		m.WarmupTasks = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseAssignmentV0(w *wire.Writer, m *StreamsGroupDescribeResponseAssignment) bool {
 	if !w.CompactCount(len(m.ActiveTasks), false, false) {
@@ -578,6 +616,9 @@ func encodeStreamsGroupDescribeResponseAssignmentV0(w *wire.Writer, m *StreamsGr
 			return w.InIndex("WarmupTasks", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -587,23 +628,26 @@ func decodeStreamsGroupDescribeResponseTaskIdsV0(r *wire.Reader, m *StreamsGroup
 	if !r.CompactString(&m.SubtopologyId) {
 		return r.In("SubtopologyId")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTaskIdsV0(w *wire.Writer, m *StreamsGroupDescribeResponseTaskIds) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -616,14 +660,23 @@ func decodeStreamsGroupDescribeResponseKeyValueV0(r *wire.Reader, m *StreamsGrou
 	if !r.CompactString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseKeyValueV0(w *wire.Writer, m *StreamsGroupDescribeResponseKeyValue) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
+	{
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		if len(m.Value) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value))
+		}
+		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Value) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -656,16 +709,23 @@ func decodeStreamsGroupDescribeResponseTopicInfoV0(r *wire.Reader, m *StreamsGro
 		}
 		m.TopicConfigs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTopicInfoV0(w *wire.Writer, m *StreamsGroupDescribeResponseTopicInfo) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partitions))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(11 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partitions))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicConfigs), false, false) {
 		return w.In("TopicConfigs")
@@ -674,6 +734,9 @@ func encodeStreamsGroupDescribeResponseTopicInfoV0(w *wire.Writer, m *StreamsGro
 		if !encodeStreamsGroupDescribeResponseKeyValueV0(w, &m.TopicConfigs[i]) {
 			return w.InIndex("TopicConfigs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -707,7 +770,7 @@ func decodeStreamsGroupDescribeResponseTopologyDescriptionV1(r *wire.Reader, m *
 		}
 		m.GlobalStores = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTopologyDescriptionV1(w *wire.Writer, m *StreamsGroupDescribeResponseTopologyDescription) bool {
 	if !w.CompactCount(len(m.Subtopologies), false, false) {
@@ -725,6 +788,9 @@ func encodeStreamsGroupDescribeResponseTopologyDescriptionV1(w *wire.Writer, m *
 		if !encodeStreamsGroupDescribeResponseTopologyDescriptionGlobalStoreV1(w, &m.GlobalStores[i]) {
 			return w.InIndex("GlobalStores", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -748,11 +814,16 @@ func decodeStreamsGroupDescribeResponseTopologyDescriptionSubtopologyV1(r *wire.
 		}
 		m.Nodes = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTopologyDescriptionSubtopologyV1(w *wire.Writer, m *StreamsGroupDescribeResponseTopologyDescriptionSubtopology) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Nodes), false, false) {
 		return w.In("Nodes")
@@ -761,6 +832,9 @@ func encodeStreamsGroupDescribeResponseTopologyDescriptionSubtopologyV1(w *wire.
 		if !encodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(w, &m.Nodes[i]) {
 			return w.InIndex("Nodes", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -809,15 +883,22 @@ func decodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(r *wire.Reader,
 			return r.In("Successors")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(w *wire.Writer, m *StreamsGroupDescribeResponseTopologyDescriptionNode) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.NodeType)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(6 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.NodeType)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SourceTopics), false, false) {
 		return w.In("SourceTopics")
@@ -825,8 +906,17 @@ func encodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(w *wire.Writer,
 	if !w.CompactStrings(m.SourceTopics) {
 		return w.In("SourceTopics")
 	}
-	if !w.CompactNullString(m.SinkTopic, true) {
-		return w.In("SinkTopic")
+	{
+		if len(m.SinkTopic.S) > wire.MaxString {
+			return w.TooLong("SinkTopic", len(m.SinkTopic.S))
+		}
+		b := w.Room(5 + len(m.SinkTopic.S))
+		if !m.SinkTopic.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.SinkTopic.S)+1)), m.SinkTopic.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Stores), false, false) {
 		return w.In("Stores")
@@ -840,6 +930,9 @@ func encodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(w *wire.Writer,
 	if !w.CompactStrings(m.Successors) {
 		return w.In("Successors")
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -852,7 +945,7 @@ func decodeStreamsGroupDescribeResponseTopologyDescriptionGlobalStoreV1(r *wire.
 	if !decodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(r, &m.Processor) {
 		return r.In("Processor")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTopologyDescriptionGlobalStoreV1(w *wire.Writer, m *StreamsGroupDescribeResponseTopologyDescriptionGlobalStore) bool {
 	if !encodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(w, &m.Source) {
@@ -860,6 +953,9 @@ func encodeStreamsGroupDescribeResponseTopologyDescriptionGlobalStoreV1(w *wire.
 	}
 	if !encodeStreamsGroupDescribeResponseTopologyDescriptionNodeV1(w, &m.Processor) {
 		return w.In("Processor")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -928,7 +1024,7 @@ func decodeStreamsGroupDescribeResponseDescribedGroupV0(r *wire.Reader, m *Strea
 		p := (*[4]byte)(b)
 		m.AuthorizedOperations = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *StreamsGroupDescribeResponseDescribedGroup) bool {
 	if m.TopologyDescription != nil {
@@ -938,22 +1034,37 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *Strea
 		return w.Absent("TopologyDescriptionStatus")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		b := w.Room(25 + len(m.ErrorMessage.S) + len(m.GroupId) + len(m.GroupState))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
+		}
+		w.Wrote(b)
 	}
 	if m.Topology == nil {
 		w.Byte(255)
@@ -972,8 +1083,17 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *Strea
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1067,26 +1187,41 @@ func decodeStreamsGroupDescribeResponseDescribedGroupV1(r *wire.Reader, m *Strea
 	if !r.CompactNullString(&m.AssignorName) {
 		return r.In("AssignorName")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *StreamsGroupDescribeResponseDescribedGroup) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.GroupState) {
-		return w.In("GroupState")
-	}
-	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.GroupState) > wire.MaxString {
+			return w.TooLong("GroupState", len(m.GroupState))
+		}
+		b := w.Room(25 + len(m.ErrorMessage.S) + len(m.GroupId) + len(m.GroupState))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GroupEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.AssignmentEpoch))
+		}
+		w.Wrote(b)
 	}
 	if m.Topology == nil {
 		w.Byte(255)
@@ -1105,8 +1240,14 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *Strea
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		w.Wrote(b)
 	}
 	if m.TopologyDescription == nil {
 		w.Byte(255)
@@ -1117,11 +1258,25 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *Strea
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.TopologyDescriptionStatus)
+		if len(m.AssignorName.S) > wire.MaxString {
+			return w.TooLong("AssignorName", len(m.AssignorName.S))
+		}
+		b := w.Room(6 + len(m.AssignorName.S))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.TopologyDescriptionStatus)
+		}
+		if !m.AssignorName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.AssignorName.S)+1)), m.AssignorName.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.AssignorName, true) {
-		return w.In("AssignorName")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1154,12 +1309,18 @@ func decodeStreamsGroupDescribeResponseTopologyV0(r *wire.Reader, m *StreamsGrou
 			m.Subtopologies = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseTopologyV0(w *wire.Writer, m *StreamsGroupDescribeResponseTopology) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Subtopologies), m.Subtopologies == nil, true) {
 		return w.In("Subtopologies")
@@ -1168,6 +1329,9 @@ func encodeStreamsGroupDescribeResponseTopologyV0(w *wire.Writer, m *StreamsGrou
 		if !encodeStreamsGroupDescribeResponseSubtopologyV0(w, &m.Subtopologies[i]) {
 			return w.InIndex("Subtopologies", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1222,11 +1386,16 @@ func decodeStreamsGroupDescribeResponseSubtopologyV0(r *wire.Reader, m *StreamsG
 		}
 		m.RepartitionSourceTopics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseSubtopologyV0(w *wire.Writer, m *StreamsGroupDescribeResponseSubtopology) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SourceTopics), false, false) {
 		return w.In("SourceTopics")
@@ -1255,6 +1424,9 @@ func encodeStreamsGroupDescribeResponseSubtopologyV0(w *wire.Writer, m *StreamsG
 		if !encodeStreamsGroupDescribeResponseTopicInfoV0(w, &m.RepartitionSourceTopics[i]) {
 			return w.InIndex("RepartitionSourceTopics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1363,34 +1535,56 @@ func decodeStreamsGroupDescribeResponseMemberV0(r *wire.Reader, m *StreamsGroupD
 		p := (*[1]byte)(b)
 		m.IsClassic = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupDescribeResponseMemberV0(w *wire.Writer, m *StreamsGroupDescribeResponseMember) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-	}
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TopologyEpoch))
-	}
-	if !w.CompactString(m.ProcessId) {
-		return w.In("ProcessId")
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		if len(m.ProcessId) > wire.MaxString {
+			return w.TooLong("ProcessId", len(m.ProcessId))
+		}
+		b := w.Room(38 + len(m.MemberId) + len(m.InstanceId.S) + len(m.RackId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.ProcessId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+		}
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopologyEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProcessId)+1)), m.ProcessId...)
+		w.Wrote(b)
 	}
 	if m.UserEndpoint == nil {
 		w.Byte(255)
@@ -1431,8 +1625,17 @@ func encodeStreamsGroupDescribeResponseMemberV0(w *wire.Writer, m *StreamsGroupD
 		return w.In("TargetAssignment")
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.IsClassic)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.IsClassic)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

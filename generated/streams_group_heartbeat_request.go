@@ -44,7 +44,7 @@ type StreamsGroupHeartbeatRequest struct {
 	// ShutdownApplication: bool, versions 0-1.
 	ShutdownApplication bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequest returns a StreamsGroupHeartbeatRequest with every field at its default.
@@ -61,7 +61,7 @@ type StreamsGroupHeartbeatRequestKeyValue struct {
 	// Value: string, versions 0-1.
 	Value string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestKeyValue returns a StreamsGroupHeartbeatRequestKeyValue with every field at its default.
@@ -81,7 +81,7 @@ type StreamsGroupHeartbeatRequestTopicInfo struct {
 	// TopicConfigs: []KeyValue, versions 0-1.
 	TopicConfigs []StreamsGroupHeartbeatRequestKeyValue
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestTopicInfo returns a StreamsGroupHeartbeatRequestTopicInfo with every field at its default.
@@ -97,7 +97,7 @@ type StreamsGroupHeartbeatRequestEndpoint struct {
 	// Port: uint16, versions 0-1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestEndpoint returns a StreamsGroupHeartbeatRequestEndpoint with every field at its default.
@@ -115,7 +115,7 @@ type StreamsGroupHeartbeatRequestTaskOffset struct {
 	// Offset: int64, versions 0-1.
 	Offset int64
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestTaskOffset returns a StreamsGroupHeartbeatRequestTaskOffset with every field at its default.
@@ -131,7 +131,7 @@ type StreamsGroupHeartbeatRequestTaskIds struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestTaskIds returns a StreamsGroupHeartbeatRequestTaskIds with every field at its default.
@@ -147,7 +147,7 @@ type StreamsGroupHeartbeatRequestTopology struct {
 	// Subtopologies: []Subtopology, versions 0-1.
 	Subtopologies []StreamsGroupHeartbeatRequestSubtopology
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestTopology returns a StreamsGroupHeartbeatRequestTopology with every field at its default.
@@ -173,7 +173,7 @@ type StreamsGroupHeartbeatRequestSubtopology struct {
 	// CopartitionGroups: []CopartitionGroup, versions 0-1.
 	CopartitionGroups []StreamsGroupHeartbeatRequestCopartitionGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestSubtopology returns a StreamsGroupHeartbeatRequestSubtopology with every field at its default.
@@ -191,7 +191,7 @@ type StreamsGroupHeartbeatRequestCopartitionGroup struct {
 	// RepartitionSourceTopics: []int16, versions 0-1.
 	RepartitionSourceTopics []int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatRequestCopartitionGroup returns a StreamsGroupHeartbeatRequestCopartitionGroup with every field at its default.
@@ -422,29 +422,49 @@ func decodeStreamsGroupHeartbeatRequestV0(r *wire.Reader, m *StreamsGroupHeartbe
 		p := (*[1]byte)(b)
 		m.ShutdownApplication = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestV0(w *wire.Writer, m *StreamsGroupHeartbeatRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.EndpointInformationEpoch))
-	}
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		b := w.Room(32 + len(m.GroupId) + len(m.MemberId) + len(m.InstanceId.S) + len(m.RackId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.EndpointInformationEpoch))
+		}
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if m.Topology == nil {
 		w.Byte(255)
@@ -478,8 +498,17 @@ func encodeStreamsGroupHeartbeatRequestV0(w *wire.Writer, m *StreamsGroupHeartbe
 			return w.InIndex("WarmupTasks", i)
 		}
 	}
-	if !w.CompactNullString(m.ProcessId, true) {
-		return w.In("ProcessId")
+	{
+		if len(m.ProcessId.S) > wire.MaxString {
+			return w.TooLong("ProcessId", len(m.ProcessId.S))
+		}
+		b := w.Room(5 + len(m.ProcessId.S))
+		if !m.ProcessId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProcessId.S)+1)), m.ProcessId.S...)
+		}
+		w.Wrote(b)
 	}
 	if m.UserEndpoint == nil {
 		w.Byte(255)
@@ -514,8 +543,17 @@ func encodeStreamsGroupHeartbeatRequestV0(w *wire.Writer, m *StreamsGroupHeartbe
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ShutdownApplication)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ShutdownApplication)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -529,14 +567,23 @@ func decodeStreamsGroupHeartbeatRequestKeyValueV0(r *wire.Reader, m *StreamsGrou
 	if !r.CompactString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestKeyValueV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestKeyValue) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
+	{
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		if len(m.Value) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value))
+		}
+		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Value) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -569,16 +616,23 @@ func decodeStreamsGroupHeartbeatRequestTopicInfoV0(r *wire.Reader, m *StreamsGro
 		}
 		m.TopicConfigs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestTopicInfoV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestTopicInfo) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partitions))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(11 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partitions))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicConfigs), false, false) {
 		return w.In("TopicConfigs")
@@ -587,6 +641,9 @@ func encodeStreamsGroupHeartbeatRequestTopicInfoV0(w *wire.Writer, m *StreamsGro
 		if !encodeStreamsGroupHeartbeatRequestKeyValueV0(w, &m.TopicConfigs[i]) {
 			return w.InIndex("TopicConfigs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -605,15 +662,25 @@ func decodeStreamsGroupHeartbeatRequestEndpointV0(r *wire.Reader, m *StreamsGrou
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestEndpointV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestEndpoint) bool {
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(7 + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -633,16 +700,26 @@ func decodeStreamsGroupHeartbeatRequestTaskOffsetV0(r *wire.Reader, m *StreamsGr
 		m.Partition = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.Offset = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestTaskOffsetV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestTaskOffset) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
-	}
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(17 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -653,23 +730,26 @@ func decodeStreamsGroupHeartbeatRequestTaskIdsV0(r *wire.Reader, m *StreamsGroup
 	if !r.CompactString(&m.SubtopologyId) {
 		return r.In("SubtopologyId")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestTaskIdsV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestTaskIds) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -697,12 +777,18 @@ func decodeStreamsGroupHeartbeatRequestTopologyV0(r *wire.Reader, m *StreamsGrou
 		}
 		m.Subtopologies = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestTopologyV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestTopology) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Subtopologies), false, false) {
 		return w.In("Subtopologies")
@@ -711,6 +797,9 @@ func encodeStreamsGroupHeartbeatRequestTopologyV0(w *wire.Writer, m *StreamsGrou
 		if !encodeStreamsGroupHeartbeatRequestSubtopologyV0(w, &m.Subtopologies[i]) {
 			return w.InIndex("Subtopologies", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -787,11 +876,16 @@ func decodeStreamsGroupHeartbeatRequestSubtopologyV0(r *wire.Reader, m *StreamsG
 		}
 		m.CopartitionGroups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestSubtopologyV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestSubtopology) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SourceTopics), false, false) {
 		return w.In("SourceTopics")
@@ -835,6 +929,9 @@ func encodeStreamsGroupHeartbeatRequestSubtopologyV0(w *wire.Writer, m *StreamsG
 			return w.InIndex("CopartitionGroups", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -862,7 +959,7 @@ func decodeStreamsGroupHeartbeatRequestCopartitionGroupV0(r *wire.Reader, m *Str
 		}
 		m.RepartitionSourceTopics = r.Int16s(n)
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatRequestCopartitionGroupV0(w *wire.Writer, m *StreamsGroupHeartbeatRequestCopartitionGroup) bool {
 	if !w.CompactCount(len(m.SourceTopics), false, false) {
@@ -877,6 +974,9 @@ func encodeStreamsGroupHeartbeatRequestCopartitionGroupV0(w *wire.Writer, m *Str
 		return w.In("RepartitionSourceTopics")
 	}
 	w.Int16s(m.RepartitionSourceTopics)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -42,7 +42,7 @@ type StreamsGroupHeartbeatResponse struct {
 	// PartitionsByUserEndpoint: []EndpointToPartitions, versions 0-1, nullable in 0-1, default null.
 	PartitionsByUserEndpoint []StreamsGroupHeartbeatResponseEndpointToPartitions
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatResponse returns a StreamsGroupHeartbeatResponse with every field at its default.
@@ -60,7 +60,7 @@ type StreamsGroupHeartbeatResponseStatus struct {
 	// StatusDetail: string, versions 0-1.
 	StatusDetail string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatResponseStatus returns a StreamsGroupHeartbeatResponseStatus with every field at its default.
@@ -76,7 +76,7 @@ type StreamsGroupHeartbeatResponseTopicPartition struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatResponseTopicPartition returns a StreamsGroupHeartbeatResponseTopicPartition with every field at its default.
@@ -92,7 +92,7 @@ type StreamsGroupHeartbeatResponseTaskIds struct {
 	// Partitions: []int32, versions 0-1.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatResponseTaskIds returns a StreamsGroupHeartbeatResponseTaskIds with every field at its default.
@@ -108,7 +108,7 @@ type StreamsGroupHeartbeatResponseEndpoint struct {
 	// Port: uint16, versions 0-1.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatResponseEndpoint returns a StreamsGroupHeartbeatResponseEndpoint with every field at its default.
@@ -126,7 +126,7 @@ type StreamsGroupHeartbeatResponseEndpointToPartitions struct {
 	// StandbyPartitions: []TopicPartition, versions 0-1.
 	StandbyPartitions []StreamsGroupHeartbeatResponseTopicPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupHeartbeatResponseEndpointToPartitions returns a StreamsGroupHeartbeatResponseEndpointToPartitions with every field at its default.
@@ -311,29 +311,43 @@ func decodeStreamsGroupHeartbeatResponseV0(r *wire.Reader, m *StreamsGroupHeartb
 			m.PartitionsByUserEndpoint = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatResponseV0(w *wire.Writer, m *StreamsGroupHeartbeatResponse) bool {
 	if m.TopologyDescriptionRequired {
 		return w.Absent("TopologyDescriptionRequired")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.HeartbeatIntervalMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.AcceptableRecoveryLagLegacy))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.TaskOffsetIntervalMs))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(32 + len(m.ErrorMessage.S) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.HeartbeatIntervalMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.AcceptableRecoveryLagLegacy))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.TaskOffsetIntervalMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Status), m.Status == nil, true) {
 		return w.In("Status")
@@ -368,8 +382,14 @@ func encodeStreamsGroupHeartbeatResponseV0(w *wire.Writer, m *StreamsGroupHeartb
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.EndpointInformationEpoch))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.EndpointInformationEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionsByUserEndpoint), m.PartitionsByUserEndpoint == nil, true) {
 		return w.In("PartitionsByUserEndpoint")
@@ -378,6 +398,9 @@ func encodeStreamsGroupHeartbeatResponseV0(w *wire.Writer, m *StreamsGroupHeartb
 		if !encodeStreamsGroupHeartbeatResponseEndpointToPartitionsV0(w, &m.PartitionsByUserEndpoint[i]) {
 			return w.InIndex("PartitionsByUserEndpoint", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -505,29 +528,43 @@ func decodeStreamsGroupHeartbeatResponseV1(r *wire.Reader, m *StreamsGroupHeartb
 			m.PartitionsByUserEndpoint = s
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatResponseV1(w *wire.Writer, m *StreamsGroupHeartbeatResponse) bool {
 	if m.AcceptableRecoveryLagLegacy != 0 {
 		return w.Absent("AcceptableRecoveryLagLegacy")
 	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	{
-		p := (*[20]byte)(w.Extend(20))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.HeartbeatIntervalMs))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.TaskOffsetIntervalMs))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.AcceptableRecoveryLag))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(36 + len(m.ErrorMessage.S) + len(m.MemberId))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+20]
+			p := (*[20]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.MemberEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.HeartbeatIntervalMs))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.TaskOffsetIntervalMs))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.AcceptableRecoveryLag))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Status), m.Status == nil, true) {
 		return w.In("Status")
@@ -562,9 +599,15 @@ func encodeStreamsGroupHeartbeatResponseV1(w *wire.Writer, m *StreamsGroupHeartb
 		}
 	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		p[0] = wire.PutBool(m.TopologyDescriptionRequired)
-		binary.BigEndian.PutUint32(p[1:5], uint32(m.EndpointInformationEpoch))
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			p[0] = wire.PutBool(m.TopologyDescriptionRequired)
+			binary.BigEndian.PutUint32(p[1:5], uint32(m.EndpointInformationEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.PartitionsByUserEndpoint), m.PartitionsByUserEndpoint == nil, true) {
 		return w.In("PartitionsByUserEndpoint")
@@ -573,6 +616,9 @@ func encodeStreamsGroupHeartbeatResponseV1(w *wire.Writer, m *StreamsGroupHeartb
 		if !encodeStreamsGroupHeartbeatResponseEndpointToPartitionsV0(w, &m.PartitionsByUserEndpoint[i]) {
 			return w.InIndex("PartitionsByUserEndpoint", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -591,15 +637,25 @@ func decodeStreamsGroupHeartbeatResponseStatusV0(r *wire.Reader, m *StreamsGroup
 	if !r.CompactString(&m.StatusDetail) {
 		return r.In("StatusDetail")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatResponseStatusV0(w *wire.Writer, m *StreamsGroupHeartbeatResponseStatus) bool {
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.StatusCode)
+		if len(m.StatusDetail) > wire.MaxString {
+			return w.TooLong("StatusDetail", len(m.StatusDetail))
+		}
+		b := w.Room(6 + len(m.StatusDetail))
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.StatusCode)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.StatusDetail)+1)), m.StatusDetail...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.StatusDetail) {
-		return w.In("StatusDetail")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -610,23 +666,26 @@ func decodeStreamsGroupHeartbeatResponseTopicPartitionV0(r *wire.Reader, m *Stre
 	if !r.CompactString(&m.Topic) {
 		return r.In("Topic")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatResponseTopicPartitionV0(w *wire.Writer, m *StreamsGroupHeartbeatResponseTopicPartition) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -636,23 +695,26 @@ func decodeStreamsGroupHeartbeatResponseTaskIdsV0(r *wire.Reader, m *StreamsGrou
 	if !r.CompactString(&m.SubtopologyId) {
 		return r.In("SubtopologyId")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatResponseTaskIdsV0(w *wire.Writer, m *StreamsGroupHeartbeatResponseTaskIds) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -670,15 +732,25 @@ func decodeStreamsGroupHeartbeatResponseEndpointV0(r *wire.Reader, m *StreamsGro
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatResponseEndpointV0(w *wire.Writer, m *StreamsGroupHeartbeatResponseEndpoint) bool {
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(7 + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -715,7 +787,7 @@ func decodeStreamsGroupHeartbeatResponseEndpointToPartitionsV0(r *wire.Reader, m
 		}
 		m.StandbyPartitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupHeartbeatResponseEndpointToPartitionsV0(w *wire.Writer, m *StreamsGroupHeartbeatResponseEndpointToPartitions) bool {
 	if !encodeStreamsGroupHeartbeatResponseEndpointV0(w, &m.UserEndpoint) {
@@ -736,6 +808,9 @@ func encodeStreamsGroupHeartbeatResponseEndpointToPartitionsV0(w *wire.Writer, m
 		if !encodeStreamsGroupHeartbeatResponseTopicPartitionV0(w, &m.StandbyPartitions[i]) {
 			return w.InIndex("StandbyPartitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -28,7 +28,7 @@ type StreamsGroupMemberMetadataValue struct {
 	// ClientTags: []KeyValue, versions 0.
 	ClientTags []StreamsGroupMemberMetadataValueKeyValue
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupMemberMetadataValue returns a StreamsGroupMemberMetadataValue with every field at its default.
@@ -53,7 +53,7 @@ type StreamsGroupMemberMetadataValueEndpoint struct {
 	// Port: uint16, versions 0.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupMemberMetadataValueEndpoint returns a StreamsGroupMemberMetadataValueEndpoint with every field at its default.
@@ -69,7 +69,7 @@ type StreamsGroupMemberMetadataValueKeyValue struct {
 	// Value: string, versions 0.
 	Value string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupMemberMetadataValueKeyValue returns a StreamsGroupMemberMetadataValueKeyValue with every field at its default.
@@ -181,28 +181,47 @@ func decodeStreamsGroupMemberMetadataValueV0(r *wire.Reader, m *StreamsGroupMemb
 		}
 		m.ClientTags = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupMemberMetadataValueV0(w *wire.Writer, m *StreamsGroupMemberMetadataValue) bool {
-	if !w.CompactNullString(m.InstanceId, true) {
-		return w.In("InstanceId")
-	}
-	if !w.CompactNullString(m.RackId, true) {
-		return w.In("RackId")
-	}
-	if !w.CompactString(m.ClientId) {
-		return w.In("ClientId")
-	}
-	if !w.CompactString(m.ClientHost) {
-		return w.In("ClientHost")
-	}
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.TopologyEpoch))
-	}
-	if !w.CompactString(m.ProcessId) {
-		return w.In("ProcessId")
+		if len(m.InstanceId.S) > wire.MaxString {
+			return w.TooLong("InstanceId", len(m.InstanceId.S))
+		}
+		if len(m.RackId.S) > wire.MaxString {
+			return w.TooLong("RackId", len(m.RackId.S))
+		}
+		if len(m.ClientId) > wire.MaxString {
+			return w.TooLong("ClientId", len(m.ClientId))
+		}
+		if len(m.ClientHost) > wire.MaxString {
+			return w.TooLong("ClientHost", len(m.ClientHost))
+		}
+		if len(m.ProcessId) > wire.MaxString {
+			return w.TooLong("ProcessId", len(m.ProcessId))
+		}
+		b := w.Room(33 + len(m.InstanceId.S) + len(m.RackId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.ProcessId))
+		if !m.InstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.InstanceId.S)+1)), m.InstanceId.S...)
+		}
+		if !m.RackId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.RackId.S)+1)), m.RackId.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientId)+1)), m.ClientId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.RebalanceTimeoutMs))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.TopologyEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.ProcessId)+1)), m.ProcessId...)
+		w.Wrote(b)
 	}
 	if m.UserEndpoint == nil {
 		w.Byte(255)
@@ -219,6 +238,9 @@ func encodeStreamsGroupMemberMetadataValueV0(w *wire.Writer, m *StreamsGroupMemb
 		if !encodeStreamsGroupMemberMetadataValueKeyValueV0(w, &m.ClientTags[i]) {
 			return w.InIndex("ClientTags", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -237,15 +259,25 @@ func decodeStreamsGroupMemberMetadataValueEndpointV0(r *wire.Reader, m *StreamsG
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupMemberMetadataValueEndpointV0(w *wire.Writer, m *StreamsGroupMemberMetadataValueEndpoint) bool {
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(7 + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -259,14 +291,23 @@ func decodeStreamsGroupMemberMetadataValueKeyValueV0(r *wire.Reader, m *StreamsG
 	if !r.CompactString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupMemberMetadataValueKeyValueV0(w *wire.Writer, m *StreamsGroupMemberMetadataValueKeyValue) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
+	{
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		if len(m.Value) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value))
+		}
+		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Value) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

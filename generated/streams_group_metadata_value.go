@@ -22,7 +22,7 @@ type StreamsGroupMetadataValue struct {
 	// FailedDescriptionTopologyEpoch: int32, versions 0, tag 3, default -1.
 	FailedDescriptionTopologyEpoch int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupMetadataValue returns a StreamsGroupMetadataValue with every field at its default.
@@ -42,7 +42,7 @@ type StreamsGroupMetadataValueLastAssignmentConfig struct {
 	// Value: string, versions 0.
 	Value string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupMetadataValueLastAssignmentConfig returns a StreamsGroupMetadataValueLastAssignmentConfig with every field at its default.
@@ -116,6 +116,9 @@ func decodeStreamsGroupMetadataValueV0(r *wire.Reader, m *StreamsGroupMetadataVa
 		m.Epoch = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.MetadataHash = int64(binary.BigEndian.Uint64(p[4:12]))
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -181,11 +184,17 @@ func decodeStreamsGroupMetadataValueV0(r *wire.Reader, m *StreamsGroupMetadataVa
 }
 func encodeStreamsGroupMetadataValueV0(w *wire.Writer, m *StreamsGroupMetadataValue) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.MetadataHash))
+		b := w.Room(12)
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.MetadataHash))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.ValidatedTopologyEpoch != -1
 	if set0 {
@@ -214,8 +223,14 @@ func encodeStreamsGroupMetadataValueV0(w *wire.Writer, m *StreamsGroupMetadataVa
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[4]byte)(w.Extend(4))
-			binary.BigEndian.PutUint32(p[0:4], uint32(m.ValidatedTopologyEpoch))
+			b := w.Room(4)
+			{
+				n := len(b)
+				b = b[:n+4]
+				p := (*[4]byte)(b[n:])
+				binary.BigEndian.PutUint32(p[0:4], uint32(m.ValidatedTopologyEpoch))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -240,8 +255,14 @@ func encodeStreamsGroupMetadataValueV0(w *wire.Writer, m *StreamsGroupMetadataVa
 	if set2 {
 		at := w.BeginTag(2)
 		{
-			p := (*[4]byte)(w.Extend(4))
-			binary.BigEndian.PutUint32(p[0:4], uint32(m.StoredDescriptionTopologyEpoch))
+			b := w.Room(4)
+			{
+				n := len(b)
+				b = b[:n+4]
+				p := (*[4]byte)(b[n:])
+				binary.BigEndian.PutUint32(p[0:4], uint32(m.StoredDescriptionTopologyEpoch))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -251,8 +272,14 @@ func encodeStreamsGroupMetadataValueV0(w *wire.Writer, m *StreamsGroupMetadataVa
 	if set3 {
 		at := w.BeginTag(3)
 		{
-			p := (*[4]byte)(w.Extend(4))
-			binary.BigEndian.PutUint32(p[0:4], uint32(m.FailedDescriptionTopologyEpoch))
+			b := w.Room(4)
+			{
+				n := len(b)
+				b = b[:n+4]
+				p := (*[4]byte)(b[n:])
+				binary.BigEndian.PutUint32(p[0:4], uint32(m.FailedDescriptionTopologyEpoch))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -268,14 +295,23 @@ func decodeStreamsGroupMetadataValueLastAssignmentConfigV0(r *wire.Reader, m *St
 	if !r.CompactString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupMetadataValueLastAssignmentConfigV0(w *wire.Writer, m *StreamsGroupMetadataValueLastAssignmentConfig) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
+	{
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		if len(m.Value) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value))
+		}
+		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Value) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

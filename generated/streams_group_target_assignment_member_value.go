@@ -13,7 +13,7 @@ type StreamsGroupTargetAssignmentMemberValue struct {
 	// WarmupTasks: []TaskIds, versions 0.
 	WarmupTasks []StreamsGroupTargetAssignmentMemberValueTaskIds
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTargetAssignmentMemberValue returns a StreamsGroupTargetAssignmentMemberValue with every field at its default.
@@ -29,7 +29,7 @@ type StreamsGroupTargetAssignmentMemberValueTaskIds struct {
 	// Partitions: []int32, versions 0.
 	Partitions []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTargetAssignmentMemberValueTaskIds returns a StreamsGroupTargetAssignmentMemberValueTaskIds with every field at its default.
@@ -129,7 +129,7 @@ func decodeStreamsGroupTargetAssignmentMemberValueV0(r *wire.Reader, m *StreamsG
 		}
 		m.WarmupTasks = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTargetAssignmentMemberValueV0(w *wire.Writer, m *StreamsGroupTargetAssignmentMemberValue) bool {
 	if !w.CompactCount(len(m.ActiveTasks), false, false) {
@@ -156,6 +156,9 @@ func encodeStreamsGroupTargetAssignmentMemberValueV0(w *wire.Writer, m *StreamsG
 			return w.InIndex("WarmupTasks", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -165,23 +168,26 @@ func decodeStreamsGroupTargetAssignmentMemberValueTaskIdsV0(r *wire.Reader, m *S
 	if !r.CompactString(&m.SubtopologyId) {
 		return r.In("SubtopologyId")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("Partitions")
-		}
-		m.Partitions = r.Int32s(n)
+	if !r.CompactInt32s(&m.Partitions, false) {
+		return r.In("Partitions")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTargetAssignmentMemberValueTaskIdsV0(w *wire.Writer, m *StreamsGroupTargetAssignmentMemberValueTaskIds) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.Partitions), false, false) {
+	if !w.CompactInt32s(m.Partitions, false, false) {
 		return w.In("Partitions")
 	}
-	w.Int32s(m.Partitions)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -18,7 +18,7 @@ type StreamsGroupTopologyDescriptionUpdateRequest struct {
 	// TopologyDescription: TopologyDescription, versions 0.
 	TopologyDescription StreamsGroupTopologyDescriptionUpdateRequestTopologyDescription
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyDescriptionUpdateRequest returns a StreamsGroupTopologyDescriptionUpdateRequest with every field at its default.
@@ -34,7 +34,7 @@ type StreamsGroupTopologyDescriptionUpdateRequestTopologyDescription struct {
 	// GlobalStores: []TopologyDescriptionGlobalStore, versions 0.
 	GlobalStores []StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobalStore
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyDescriptionUpdateRequestTopologyDescription returns a StreamsGroupTopologyDescriptionUpdateRequestTopologyDescription with every field at its default.
@@ -50,7 +50,7 @@ type StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionSubtopology 
 	// Nodes: []TopologyDescriptionNode, versions 0.
 	Nodes []StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNode
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionSubtopology returns a StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionSubtopology with every field at its default.
@@ -74,7 +74,7 @@ type StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNode struct 
 	// Successors: []string, versions 0.
 	Successors []string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNode returns a StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNode with every field at its default.
@@ -90,7 +90,7 @@ type StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobalStore 
 	// Processor: TopologyDescriptionNode, versions 0.
 	Processor StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNode
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobalStore returns a StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobalStore with every field at its default.
@@ -168,21 +168,32 @@ func decodeStreamsGroupTopologyDescriptionUpdateRequestV0(r *wire.Reader, m *Str
 	if !decodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionV0(r, &m.TopologyDescription) {
 		return r.In("TopologyDescription")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyDescriptionUpdateRequestV0(w *wire.Writer, m *StreamsGroupTopologyDescriptionUpdateRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TopologyEpoch))
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(14 + len(m.GroupId) + len(m.MemberId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopologyEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionV0(w, &m.TopologyDescription) {
 		return w.In("TopologyDescription")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -216,7 +227,7 @@ func decodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionV0(r *
 		}
 		m.GlobalStores = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionV0(w *wire.Writer, m *StreamsGroupTopologyDescriptionUpdateRequestTopologyDescription) bool {
 	if !w.CompactCount(len(m.Subtopologies), false, false) {
@@ -234,6 +245,9 @@ func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionV0(w *
 		if !encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobalStoreV0(w, &m.GlobalStores[i]) {
 			return w.InIndex("GlobalStores", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -257,11 +271,16 @@ func decodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionSubtop
 		}
 		m.Nodes = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionSubtopologyV0(w *wire.Writer, m *StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionSubtopology) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Nodes), false, false) {
 		return w.In("Nodes")
@@ -270,6 +289,9 @@ func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionSubtop
 		if !encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0(w, &m.Nodes[i]) {
 			return w.InIndex("Nodes", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -318,15 +340,22 @@ func decodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0
 			return r.In("Successors")
 		}
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0(w *wire.Writer, m *StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNode) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = byte(m.NodeType)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(6 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = byte(m.NodeType)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SourceTopics), false, false) {
 		return w.In("SourceTopics")
@@ -334,8 +363,17 @@ func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0
 	if !w.CompactStrings(m.SourceTopics) {
 		return w.In("SourceTopics")
 	}
-	if !w.CompactNullString(m.SinkTopic, true) {
-		return w.In("SinkTopic")
+	{
+		if len(m.SinkTopic.S) > wire.MaxString {
+			return w.TooLong("SinkTopic", len(m.SinkTopic.S))
+		}
+		b := w.Room(5 + len(m.SinkTopic.S))
+		if !m.SinkTopic.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.SinkTopic.S)+1)), m.SinkTopic.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Stores), false, false) {
 		return w.In("Stores")
@@ -349,6 +387,9 @@ func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0
 	if !w.CompactStrings(m.Successors) {
 		return w.In("Successors")
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -361,7 +402,7 @@ func decodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobal
 	if !decodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0(r, &m.Processor) {
 		return r.In("Processor")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobalStoreV0(w *wire.Writer, m *StreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobalStore) bool {
 	if !encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0(w, &m.Source) {
@@ -369,6 +410,9 @@ func encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionGlobal
 	}
 	if !encodeStreamsGroupTopologyDescriptionUpdateRequestTopologyDescriptionNodeV0(w, &m.Processor) {
 		return w.In("Processor")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

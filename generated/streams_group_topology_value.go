@@ -14,7 +14,7 @@ type StreamsGroupTopologyValue struct {
 	// Subtopologies: []Subtopology, versions 0.
 	Subtopologies []StreamsGroupTopologyValueSubtopology
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyValue returns a StreamsGroupTopologyValue with every field at its default.
@@ -30,7 +30,7 @@ type StreamsGroupTopologyValueTopicConfig struct {
 	// Value: string, versions 0.
 	Value string
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyValueTopicConfig returns a StreamsGroupTopologyValueTopicConfig with every field at its default.
@@ -50,7 +50,7 @@ type StreamsGroupTopologyValueTopicInfo struct {
 	// TopicConfigs: []TopicConfig, versions 0.
 	TopicConfigs []StreamsGroupTopologyValueTopicConfig
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyValueTopicInfo returns a StreamsGroupTopologyValueTopicInfo with every field at its default.
@@ -76,7 +76,7 @@ type StreamsGroupTopologyValueSubtopology struct {
 	// CopartitionGroups: []CopartitionGroup, versions 0.
 	CopartitionGroups []StreamsGroupTopologyValueCopartitionGroup
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyValueSubtopology returns a StreamsGroupTopologyValueSubtopology with every field at its default.
@@ -94,7 +94,7 @@ type StreamsGroupTopologyValueCopartitionGroup struct {
 	// RepartitionSourceTopics: []int16, versions 0.
 	RepartitionSourceTopics []int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultStreamsGroupTopologyValueCopartitionGroup returns a StreamsGroupTopologyValueCopartitionGroup with every field at its default.
@@ -176,12 +176,18 @@ func decodeStreamsGroupTopologyValueV0(r *wire.Reader, m *StreamsGroupTopologyVa
 		}
 		m.Subtopologies = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyValueV0(w *wire.Writer, m *StreamsGroupTopologyValue) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Subtopologies), false, false) {
 		return w.In("Subtopologies")
@@ -190,6 +196,9 @@ func encodeStreamsGroupTopologyValueV0(w *wire.Writer, m *StreamsGroupTopologyVa
 		if !encodeStreamsGroupTopologyValueSubtopologyV0(w, &m.Subtopologies[i]) {
 			return w.InIndex("Subtopologies", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -203,14 +212,23 @@ func decodeStreamsGroupTopologyValueTopicConfigV0(r *wire.Reader, m *StreamsGrou
 	if !r.CompactString(&m.Value) {
 		return r.In("Value")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyValueTopicConfigV0(w *wire.Writer, m *StreamsGroupTopologyValueTopicConfig) bool {
-	if !w.CompactString(m.Key) {
-		return w.In("Key")
+	{
+		if len(m.Key) > wire.MaxString {
+			return w.TooLong("Key", len(m.Key))
+		}
+		if len(m.Value) > wire.MaxString {
+			return w.TooLong("Value", len(m.Value))
+		}
+		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Value) {
-		return w.In("Value")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -243,16 +261,23 @@ func decodeStreamsGroupTopologyValueTopicInfoV0(r *wire.Reader, m *StreamsGroupT
 		}
 		m.TopicConfigs = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyValueTopicInfoV0(w *wire.Writer, m *StreamsGroupTopologyValueTopicInfo) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partitions))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(11 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partitions))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ReplicationFactor))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TopicConfigs), false, false) {
 		return w.In("TopicConfigs")
@@ -261,6 +286,9 @@ func encodeStreamsGroupTopologyValueTopicInfoV0(w *wire.Writer, m *StreamsGroupT
 		if !encodeStreamsGroupTopologyValueTopicConfigV0(w, &m.TopicConfigs[i]) {
 			return w.InIndex("TopicConfigs", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -337,11 +365,16 @@ func decodeStreamsGroupTopologyValueSubtopologyV0(r *wire.Reader, m *StreamsGrou
 		}
 		m.CopartitionGroups = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyValueSubtopologyV0(w *wire.Writer, m *StreamsGroupTopologyValueSubtopology) bool {
-	if !w.CompactString(m.SubtopologyId) {
-		return w.In("SubtopologyId")
+	{
+		if len(m.SubtopologyId) > wire.MaxString {
+			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
+		}
+		b := w.Room(5 + len(m.SubtopologyId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.SourceTopics), false, false) {
 		return w.In("SourceTopics")
@@ -385,6 +418,9 @@ func encodeStreamsGroupTopologyValueSubtopologyV0(w *wire.Writer, m *StreamsGrou
 			return w.InIndex("CopartitionGroups", i)
 		}
 	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -412,7 +448,7 @@ func decodeStreamsGroupTopologyValueCopartitionGroupV0(r *wire.Reader, m *Stream
 		}
 		m.RepartitionSourceTopics = r.Int16s(n)
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeStreamsGroupTopologyValueCopartitionGroupV0(w *wire.Writer, m *StreamsGroupTopologyValueCopartitionGroup) bool {
 	if !w.CompactCount(len(m.SourceTopics), false, false) {
@@ -427,6 +463,9 @@ func encodeStreamsGroupTopologyValueCopartitionGroupV0(w *wire.Writer, m *Stream
 		return w.In("RepartitionSourceTopics")
 	}
 	w.Int16s(m.RepartitionSourceTopics)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -24,7 +24,7 @@ type SyncGroupRequest struct {
 	// Assignments: []SyncGroupRequestAssignment, versions 0-5.
 	Assignments []SyncGroupRequestAssignment
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultSyncGroupRequest returns a SyncGroupRequest with every field at its default.
@@ -40,7 +40,7 @@ type SyncGroupRequestAssignment struct {
 	// Assignment: bytes, versions 0-5.
 	Assignment []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultSyncGroupRequestAssignment returns a SyncGroupRequestAssignment with every field at its default.
@@ -146,15 +146,23 @@ func encodeSyncGroupRequestV0(w *wire.Writer, m *SyncGroupRequest) bool {
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(14 + len(m.GroupId) + len(m.MemberId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Assignments), false, false) {
 		return w.In("Assignments")
@@ -203,18 +211,31 @@ func decodeSyncGroupRequestV3(r *wire.Reader, m *SyncGroupRequest) bool {
 	return true
 }
 func encodeSyncGroupRequestV3(w *wire.Writer, m *SyncGroupRequest) bool {
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
-	}
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.NullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupInstanceId.S))), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Assignments), false, false) {
 		return w.In("Assignments")
@@ -260,21 +281,34 @@ func decodeSyncGroupRequestV4(r *wire.Reader, m *SyncGroupRequest) bool {
 		}
 		m.Assignments = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSyncGroupRequestV4(w *wire.Writer, m *SyncGroupRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Assignments), false, false) {
 		return w.In("Assignments")
@@ -283,6 +317,9 @@ func encodeSyncGroupRequestV4(w *wire.Writer, m *SyncGroupRequest) bool {
 		if !encodeSyncGroupRequestAssignmentV4(w, &m.Assignments[i]) {
 			return w.InIndex("Assignments", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -326,27 +363,50 @@ func decodeSyncGroupRequestV5(r *wire.Reader, m *SyncGroupRequest) bool {
 		}
 		m.Assignments = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSyncGroupRequestV5(w *wire.Writer, m *SyncGroupRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
-	}
-	if !w.CompactNullString(m.ProtocolType, true) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactNullString(m.ProtocolName, true) {
-		return w.In("ProtocolName")
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		if len(m.ProtocolType.S) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType.S))
+		}
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		b := w.Room(29 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ProtocolType.S) + len(m.ProtocolName.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.GenerationId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		if !m.ProtocolType.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType.S)+1)), m.ProtocolType.S...)
+		}
+		if !m.ProtocolName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolName.S)+1)), m.ProtocolName.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Assignments), false, false) {
 		return w.In("Assignments")
@@ -355,6 +415,9 @@ func encodeSyncGroupRequestV5(w *wire.Writer, m *SyncGroupRequest) bool {
 		if !encodeSyncGroupRequestAssignmentV4(w, &m.Assignments[i]) {
 			return w.InIndex("Assignments", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -371,11 +434,14 @@ func decodeSyncGroupRequestAssignmentV0(r *wire.Reader, m *SyncGroupRequestAssig
 	return true
 }
 func encodeSyncGroupRequestAssignmentV0(w *wire.Writer, m *SyncGroupRequestAssignment) bool {
-	if !w.String(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.Bytes32(m.Assignment, false) {
-		return w.In("Assignment")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(10 + len(m.MemberId) + len(m.Assignment))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.MemberId))), m.MemberId...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Assignment))), m.Assignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -389,14 +455,20 @@ func decodeSyncGroupRequestAssignmentV4(r *wire.Reader, m *SyncGroupRequestAssig
 	if !r.CompactBytes(&m.Assignment, false) {
 		return r.In("Assignment")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSyncGroupRequestAssignmentV4(w *wire.Writer, m *SyncGroupRequestAssignment) bool {
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
+	{
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		b := w.Room(10 + len(m.MemberId) + len(m.Assignment))
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.Assignment, false) {
-		return w.In("Assignment")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -20,7 +20,7 @@ type SyncGroupResponse struct {
 	// Assignment: bytes, versions 0-5.
 	Assignment []byte
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultSyncGroupResponse returns a SyncGroupResponse with every field at its default.
@@ -108,11 +108,15 @@ func decodeSyncGroupResponseV0(r *wire.Reader, m *SyncGroupResponse) bool {
 }
 func encodeSyncGroupResponseV0(w *wire.Writer, m *SyncGroupResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
-	}
-	if !w.Bytes32(m.Assignment, false) {
-		return w.In("Assignment")
+		b := w.Room(7 + len(m.Assignment))
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Assignment))), m.Assignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -136,12 +140,16 @@ func decodeSyncGroupResponseV1(r *wire.Reader, m *SyncGroupResponse) bool {
 }
 func encodeSyncGroupResponseV1(w *wire.Writer, m *SyncGroupResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-	}
-	if !w.Bytes32(m.Assignment, false) {
-		return w.In("Assignment")
+		b := w.Room(11 + len(m.Assignment))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(m.Assignment))), m.Assignment...)
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -161,16 +169,23 @@ func decodeSyncGroupResponseV4(r *wire.Reader, m *SyncGroupResponse) bool {
 	if !r.CompactBytes(&m.Assignment, false) {
 		return r.In("Assignment")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSyncGroupResponseV4(w *wire.Writer, m *SyncGroupResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(11 + len(m.Assignment))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		w.Wrote(b)
 	}
-	if !w.CompactBytes(m.Assignment, false) {
-		return w.In("Assignment")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -196,22 +211,39 @@ func decodeSyncGroupResponseV5(r *wire.Reader, m *SyncGroupResponse) bool {
 	if !r.CompactBytes(&m.Assignment, false) {
 		return r.In("Assignment")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeSyncGroupResponseV5(w *wire.Writer, m *SyncGroupResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ProtocolType.S) > wire.MaxString {
+			return w.TooLong("ProtocolType", len(m.ProtocolType.S))
+		}
+		if len(m.ProtocolName.S) > wire.MaxString {
+			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
+		}
+		b := w.Room(21 + len(m.ProtocolType.S) + len(m.ProtocolName.S) + len(m.Assignment))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ProtocolType.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType.S)+1)), m.ProtocolType.S...)
+		}
+		if !m.ProtocolName.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolName.S)+1)), m.ProtocolName.S...)
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ProtocolType, true) {
-		return w.In("ProtocolType")
-	}
-	if !w.CompactNullString(m.ProtocolName, true) {
-		return w.In("ProtocolName")
-	}
-	if !w.CompactBytes(m.Assignment, false) {
-		return w.In("Assignment")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -2,7 +2,10 @@
 
 package generated
 
-import "kafka-iggy-bridge/internal/wire"
+import (
+	"encoding/binary"
+	"kafka-iggy-bridge/internal/wire"
+)
 
 // TransactionLogKey is Kafka's message of that name, versions 0.
 type TransactionLogKey struct {
@@ -74,8 +77,13 @@ func decodeTransactionLogKeyV0(r *wire.Reader, m *TransactionLogKey) bool {
 	return true
 }
 func encodeTransactionLogKeyV0(w *wire.Writer, m *TransactionLogKey) bool {
-	if !w.String(m.TransactionalId) {
-		return w.In("TransactionalId")
+	{
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		b := w.Room(5 + len(m.TransactionalId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TransactionalId))), m.TransactionalId...)
+		w.Wrote(b)
 	}
 	return true
 }

@@ -32,7 +32,7 @@ type TransactionLogValue struct {
 	// ClientTransactionVersion: int16, versions 1, tag 2.
 	ClientTransactionVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTransactionLogValue returns a TransactionLogValue with every field at its default.
@@ -52,7 +52,7 @@ type TransactionLogValuePartitionsSchema struct {
 	// PartitionIds: []int32, versions 0-1.
 	PartitionIds []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTransactionLogValuePartitionsSchema returns a TransactionLogValuePartitionsSchema with every field at its default.
@@ -173,11 +173,17 @@ func encodeTransactionLogValueV0(w *wire.Writer, m *TransactionLogValue) bool {
 		return w.Absent("ClientTransactionVersion")
 	}
 	{
-		p := (*[15]byte)(w.Extend(15))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.TransactionTimeoutMs))
-		p[14] = byte(m.TransactionStatus)
+		b := w.Room(15)
+		{
+			n := len(b)
+			b = b[:n+15]
+			p := (*[15]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.TransactionTimeoutMs))
+			p[14] = byte(m.TransactionStatus)
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.TransactionPartitions), m.TransactionPartitions == nil, true) {
 		return w.In("TransactionPartitions")
@@ -188,9 +194,15 @@ func encodeTransactionLogValueV0(w *wire.Writer, m *TransactionLogValue) bool {
 		}
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.TransactionLastUpdateTimestampMs))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.TransactionStartTimestampMs))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.TransactionLastUpdateTimestampMs))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.TransactionStartTimestampMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -237,6 +249,9 @@ func decodeTransactionLogValueV1(r *wire.Reader, m *TransactionLogValue) bool {
 		p := (*[16]byte)(b)
 		m.TransactionLastUpdateTimestampMs = int64(binary.BigEndian.Uint64(p[0:8]))
 		m.TransactionStartTimestampMs = int64(binary.BigEndian.Uint64(p[8:16]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -294,11 +309,17 @@ func decodeTransactionLogValueV1(r *wire.Reader, m *TransactionLogValue) bool {
 }
 func encodeTransactionLogValueV1(w *wire.Writer, m *TransactionLogValue) bool {
 	{
-		p := (*[15]byte)(w.Extend(15))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.TransactionTimeoutMs))
-		p[14] = byte(m.TransactionStatus)
+		b := w.Room(15)
+		{
+			n := len(b)
+			b = b[:n+15]
+			p := (*[15]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.TransactionTimeoutMs))
+			p[14] = byte(m.TransactionStatus)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.TransactionPartitions), m.TransactionPartitions == nil, true) {
 		return w.In("TransactionPartitions")
@@ -309,11 +330,17 @@ func encodeTransactionLogValueV1(w *wire.Writer, m *TransactionLogValue) bool {
 		}
 	}
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.TransactionLastUpdateTimestampMs))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.TransactionStartTimestampMs))
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.TransactionLastUpdateTimestampMs))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.TransactionStartTimestampMs))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := m.PreviousProducerId != -1
 	if set0 {
@@ -342,8 +369,14 @@ func encodeTransactionLogValueV1(w *wire.Writer, m *TransactionLogValue) bool {
 	if set0 {
 		at := w.BeginTag(0)
 		{
-			p := (*[8]byte)(w.Extend(8))
-			binary.BigEndian.PutUint64(p[0:8], uint64(m.PreviousProducerId))
+			b := w.Room(8)
+			{
+				n := len(b)
+				b = b[:n+8]
+				p := (*[8]byte)(b[n:])
+				binary.BigEndian.PutUint64(p[0:8], uint64(m.PreviousProducerId))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -353,8 +386,14 @@ func encodeTransactionLogValueV1(w *wire.Writer, m *TransactionLogValue) bool {
 	if set1 {
 		at := w.BeginTag(1)
 		{
-			p := (*[8]byte)(w.Extend(8))
-			binary.BigEndian.PutUint64(p[0:8], uint64(m.NextProducerId))
+			b := w.Room(8)
+			{
+				n := len(b)
+				b = b[:n+8]
+				p := (*[8]byte)(b[n:])
+				binary.BigEndian.PutUint64(p[0:8], uint64(m.NextProducerId))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -364,8 +403,14 @@ func encodeTransactionLogValueV1(w *wire.Writer, m *TransactionLogValue) bool {
 	if set2 {
 		at := w.BeginTag(2)
 		{
-			p := (*[2]byte)(w.Extend(2))
-			binary.BigEndian.PutUint16(p[0:2], uint16(m.ClientTransactionVersion))
+			b := w.Room(2)
+			{
+				n := len(b)
+				b = b[:n+2]
+				p := (*[2]byte)(b[n:])
+				binary.BigEndian.PutUint16(p[0:2], uint16(m.ClientTransactionVersion))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -375,8 +420,14 @@ func encodeTransactionLogValueV1(w *wire.Writer, m *TransactionLogValue) bool {
 	if set3 {
 		at := w.BeginTag(3)
 		{
-			p := (*[2]byte)(w.Extend(2))
-			binary.BigEndian.PutUint16(p[0:2], uint16(m.NextProducerEpoch))
+			b := w.Room(2)
+			{
+				n := len(b)
+				b = b[:n+2]
+				p := (*[2]byte)(b[n:])
+				binary.BigEndian.PutUint16(p[0:2], uint16(m.NextProducerEpoch))
+			}
+			w.Wrote(b)
 		}
 		w.EndTag(at)
 	}
@@ -399,8 +450,13 @@ func decodeTransactionLogValuePartitionsSchemaV0(r *wire.Reader, m *TransactionL
 	return true
 }
 func encodeTransactionLogValuePartitionsSchemaV0(w *wire.Writer, m *TransactionLogValuePartitionsSchema) bool {
-	if !w.String(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Topic))), m.Topic...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.PartitionIds), false, false) {
 		return w.In("PartitionIds")
@@ -415,23 +471,26 @@ func decodeTransactionLogValuePartitionsSchemaV1(r *wire.Reader, m *TransactionL
 	if !r.CompactString(&m.Topic) {
 		return r.In("Topic")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("PartitionIds")
-		}
-		m.PartitionIds = r.Int32s(n)
+	if !r.CompactInt32s(&m.PartitionIds, false) {
+		return r.In("PartitionIds")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTransactionLogValuePartitionsSchemaV1(w *wire.Writer, m *TransactionLogValuePartitionsSchema) bool {
-	if !w.CompactString(m.Topic) {
-		return w.In("Topic")
+	{
+		if len(m.Topic) > wire.MaxString {
+			return w.TooLong("Topic", len(m.Topic))
+		}
+		b := w.Room(5 + len(m.Topic))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Topic)+1)), m.Topic...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.PartitionIds), false, false) {
+	if !w.CompactInt32s(m.PartitionIds, false, false) {
 		return w.In("PartitionIds")
 	}
-	w.Int32s(m.PartitionIds)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -26,7 +26,7 @@ type TxnOffsetCommitRequest struct {
 	// Topics: []TxnOffsetCommitRequestTopic, versions 0-6.
 	Topics []TxnOffsetCommitRequestTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTxnOffsetCommitRequest returns a TxnOffsetCommitRequest with every field at its default.
@@ -45,7 +45,7 @@ type TxnOffsetCommitRequestTopic struct {
 	// Partitions: []TxnOffsetCommitRequestPartition, versions 0-6.
 	Partitions []TxnOffsetCommitRequestPartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTxnOffsetCommitRequestTopic returns a TxnOffsetCommitRequestTopic with every field at its default.
@@ -65,7 +65,7 @@ type TxnOffsetCommitRequestPartition struct {
 	// CommittedMetadata: string, versions 0-6, nullable in 0-6.
 	CommittedMetadata wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTxnOffsetCommitRequestPartition returns a TxnOffsetCommitRequestPartition with every field at its default.
@@ -184,16 +184,24 @@ func encodeTxnOffsetCommitRequestV0(w *wire.Writer, m *TxnOffsetCommitRequest) b
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(20 + len(m.TransactionalId) + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TransactionalId))), m.TransactionalId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -250,16 +258,24 @@ func encodeTxnOffsetCommitRequestV2(w *wire.Writer, m *TxnOffsetCommitRequest) b
 	if m.GroupInstanceId.Valid {
 		return w.Absent("GroupInstanceId")
 	}
-	if !w.String(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
-	if !w.String(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[10]byte)(w.Extend(10))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(20 + len(m.TransactionalId) + len(m.GroupId))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.TransactionalId))), m.TransactionalId...)
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.GroupId))), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+10]
+			p := (*[10]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -310,26 +326,40 @@ func decodeTxnOffsetCommitRequestV3(r *wire.Reader, m *TxnOffsetCommitRequest) b
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitRequestV3(w *wire.Writer, m *TxnOffsetCommitRequest) bool {
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(34 + len(m.TransactionalId) + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -338,6 +368,9 @@ func encodeTxnOffsetCommitRequestV3(w *wire.Writer, m *TxnOffsetCommitRequest) b
 		if !encodeTxnOffsetCommitRequestTopicV3(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -380,26 +413,40 @@ func decodeTxnOffsetCommitRequestV6(r *wire.Reader, m *TxnOffsetCommitRequest) b
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitRequestV6(w *wire.Writer, m *TxnOffsetCommitRequest) bool {
-	if !w.CompactString(m.TransactionalId) {
-		return w.In("TransactionalId")
-	}
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
-	}
 	{
-		p := (*[14]byte)(w.Extend(14))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.GenerationIdOrMemberEpoch))
-	}
-	if !w.CompactString(m.MemberId) {
-		return w.In("MemberId")
-	}
-	if !w.CompactNullString(m.GroupInstanceId, true) {
-		return w.In("GroupInstanceId")
+		if len(m.TransactionalId) > wire.MaxString {
+			return w.TooLong("TransactionalId", len(m.TransactionalId))
+		}
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		if len(m.MemberId) > wire.MaxString {
+			return w.TooLong("MemberId", len(m.MemberId))
+		}
+		if len(m.GroupInstanceId.S) > wire.MaxString {
+			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
+		}
+		b := w.Room(34 + len(m.TransactionalId) + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		{
+			n := len(b)
+			b = b[:n+14]
+			p := (*[14]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.GenerationIdOrMemberEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
+		if !m.GroupInstanceId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -408,6 +455,9 @@ func encodeTxnOffsetCommitRequestV6(w *wire.Writer, m *TxnOffsetCommitRequest) b
 		if !encodeTxnOffsetCommitRequestTopicV6(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -434,8 +484,13 @@ func decodeTxnOffsetCommitRequestTopicV0(r *wire.Reader, m *TxnOffsetCommitReque
 	return true
 }
 func encodeTxnOffsetCommitRequestTopicV0(w *wire.Writer, m *TxnOffsetCommitRequestTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -470,8 +525,13 @@ func decodeTxnOffsetCommitRequestTopicV2(r *wire.Reader, m *TxnOffsetCommitReque
 	return true
 }
 func encodeTxnOffsetCommitRequestTopicV2(w *wire.Writer, m *TxnOffsetCommitRequestTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -503,11 +563,16 @@ func decodeTxnOffsetCommitRequestTopicV3(r *wire.Reader, m *TxnOffsetCommitReque
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitRequestTopicV3(w *wire.Writer, m *TxnOffsetCommitRequestTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -516,6 +581,9 @@ func encodeTxnOffsetCommitRequestTopicV3(w *wire.Writer, m *TxnOffsetCommitReque
 		if !encodeTxnOffsetCommitRequestPartitionV3(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -544,12 +612,18 @@ func decodeTxnOffsetCommitRequestTopicV6(r *wire.Reader, m *TxnOffsetCommitReque
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitRequestTopicV6(w *wire.Writer, m *TxnOffsetCommitRequestTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -558,6 +632,9 @@ func encodeTxnOffsetCommitRequestTopicV6(w *wire.Writer, m *TxnOffsetCommitReque
 		if !encodeTxnOffsetCommitRequestPartitionV3(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -582,12 +659,23 @@ func decodeTxnOffsetCommitRequestPartitionV0(r *wire.Reader, m *TxnOffsetCommitR
 }
 func encodeTxnOffsetCommitRequestPartitionV0(w *wire.Writer, m *TxnOffsetCommitRequestPartition) bool {
 	{
-		p := (*[12]byte)(w.Extend(12))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-	}
-	if !w.NullString(m.CommittedMetadata, true) {
-		return w.In("CommittedMetadata")
+		if len(m.CommittedMetadata.S) > wire.MaxString {
+			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
+		}
+		b := w.Room(17 + len(m.CommittedMetadata.S))
+		{
+			n := len(b)
+			b = b[:n+12]
+			p := (*[12]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+		}
+		if !m.CommittedMetadata.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.CommittedMetadata.S))), m.CommittedMetadata.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -612,13 +700,24 @@ func decodeTxnOffsetCommitRequestPartitionV2(r *wire.Reader, m *TxnOffsetCommitR
 }
 func encodeTxnOffsetCommitRequestPartitionV2(w *wire.Writer, m *TxnOffsetCommitRequestPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
-	}
-	if !w.NullString(m.CommittedMetadata, true) {
-		return w.In("CommittedMetadata")
+		if len(m.CommittedMetadata.S) > wire.MaxString {
+			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
+		}
+		b := w.Room(21 + len(m.CommittedMetadata.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		}
+		if !m.CommittedMetadata.Valid {
+			b = append(b, 255, 255)
+		} else {
+			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.CommittedMetadata.S))), m.CommittedMetadata.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -639,17 +738,31 @@ func decodeTxnOffsetCommitRequestPartitionV3(r *wire.Reader, m *TxnOffsetCommitR
 	if !r.CompactNullString(&m.CommittedMetadata) {
 		return r.In("CommittedMetadata")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitRequestPartitionV3(w *wire.Writer, m *TxnOffsetCommitRequestPartition) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		if len(m.CommittedMetadata.S) > wire.MaxString {
+			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
+		}
+		b := w.Room(21 + len(m.CommittedMetadata.S))
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint64(p[4:12], uint64(m.CommittedOffset))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.CommittedLeaderEpoch))
+		}
+		if !m.CommittedMetadata.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.CommittedMetadata.S)+1)), m.CommittedMetadata.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.CommittedMetadata, true) {
-		return w.In("CommittedMetadata")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type TxnOffsetCommitResponse struct {
 	// Topics: []TxnOffsetCommitResponseTopic, versions 0-6.
 	Topics []TxnOffsetCommitResponseTopic
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTxnOffsetCommitResponse returns a TxnOffsetCommitResponse with every field at its default.
@@ -32,7 +32,7 @@ type TxnOffsetCommitResponseTopic struct {
 	// Partitions: []TxnOffsetCommitResponsePartition, versions 0-6.
 	Partitions []TxnOffsetCommitResponsePartition
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTxnOffsetCommitResponseTopic returns a TxnOffsetCommitResponseTopic with every field at its default.
@@ -48,7 +48,7 @@ type TxnOffsetCommitResponsePartition struct {
 	// ErrorCode: int16, versions 0-6.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultTxnOffsetCommitResponsePartition returns a TxnOffsetCommitResponsePartition with every field at its default.
@@ -142,8 +142,14 @@ func decodeTxnOffsetCommitResponseV0(r *wire.Reader, m *TxnOffsetCommitResponse)
 }
 func encodeTxnOffsetCommitResponseV0(w *wire.Writer, m *TxnOffsetCommitResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -180,12 +186,18 @@ func decodeTxnOffsetCommitResponseV3(r *wire.Reader, m *TxnOffsetCommitResponse)
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitResponseV3(w *wire.Writer, m *TxnOffsetCommitResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -194,6 +206,9 @@ func encodeTxnOffsetCommitResponseV3(w *wire.Writer, m *TxnOffsetCommitResponse)
 		if !encodeTxnOffsetCommitResponseTopicV3(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -222,12 +237,18 @@ func decodeTxnOffsetCommitResponseV6(r *wire.Reader, m *TxnOffsetCommitResponse)
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitResponseV6(w *wire.Writer, m *TxnOffsetCommitResponse) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -236,6 +257,9 @@ func encodeTxnOffsetCommitResponseV6(w *wire.Writer, m *TxnOffsetCommitResponse)
 		if !encodeTxnOffsetCommitResponseTopicV6(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -262,8 +286,13 @@ func decodeTxnOffsetCommitResponseTopicV0(r *wire.Reader, m *TxnOffsetCommitResp
 	return true
 }
 func encodeTxnOffsetCommitResponseTopicV0(w *wire.Writer, m *TxnOffsetCommitResponseTopic) bool {
-	if !w.String(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.Name))), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.Count(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -295,11 +324,16 @@ func decodeTxnOffsetCommitResponseTopicV3(r *wire.Reader, m *TxnOffsetCommitResp
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitResponseTopicV3(w *wire.Writer, m *TxnOffsetCommitResponseTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -308,6 +342,9 @@ func encodeTxnOffsetCommitResponseTopicV3(w *wire.Writer, m *TxnOffsetCommitResp
 		if !encodeTxnOffsetCommitResponsePartitionV3(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -336,12 +373,18 @@ func decodeTxnOffsetCommitResponseTopicV6(r *wire.Reader, m *TxnOffsetCommitResp
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitResponseTopicV6(w *wire.Writer, m *TxnOffsetCommitResponseTopic) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -350,6 +393,9 @@ func encodeTxnOffsetCommitResponseTopicV6(w *wire.Writer, m *TxnOffsetCommitResp
 		if !encodeTxnOffsetCommitResponsePartitionV3(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -370,9 +416,15 @@ func decodeTxnOffsetCommitResponsePartitionV0(r *wire.Reader, m *TxnOffsetCommit
 }
 func encodeTxnOffsetCommitResponsePartitionV0(w *wire.Writer, m *TxnOffsetCommitResponsePartition) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.NoTags(m.UnknownTags) {
 		return w.In("tags")
@@ -389,13 +441,22 @@ func decodeTxnOffsetCommitResponsePartitionV3(r *wire.Reader, m *TxnOffsetCommit
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeTxnOffsetCommitResponsePartitionV3(w *wire.Writer, m *TxnOffsetCommitResponsePartition) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

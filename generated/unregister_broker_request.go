@@ -12,7 +12,7 @@ type UnregisterBrokerRequest struct {
 	// BrokerId: int32, versions 0.
 	BrokerId int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUnregisterBrokerRequest returns a UnregisterBrokerRequest with every field at its default.
@@ -81,12 +81,21 @@ func decodeUnregisterBrokerRequestV0(r *wire.Reader, m *UnregisterBrokerRequest)
 		p := (*[4]byte)(b)
 		m.BrokerId = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUnregisterBrokerRequestV0(w *wire.Writer, m *UnregisterBrokerRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -12,7 +12,7 @@ type UnregisterControllerRequest struct {
 	// ControllerId: int32, versions 0.
 	ControllerId int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUnregisterControllerRequest returns a UnregisterControllerRequest with every field at its default.
@@ -81,12 +81,21 @@ func decodeUnregisterControllerRequestV0(r *wire.Reader, m *UnregisterController
 		p := (*[4]byte)(b)
 		m.ControllerId = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUnregisterControllerRequestV0(w *wire.Writer, m *UnregisterControllerRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

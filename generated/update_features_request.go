@@ -16,7 +16,7 @@ type UpdateFeaturesRequest struct {
 	// ValidateOnly: bool, versions 1-2.
 	ValidateOnly bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUpdateFeaturesRequest returns a UpdateFeaturesRequest with every field at its default.
@@ -37,7 +37,7 @@ type UpdateFeaturesRequestFeatureUpdateKey struct {
 	// UpgradeType: int8, versions 1-2, default 1.
 	UpgradeType int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUpdateFeaturesRequestFeatureUpdateKey returns a UpdateFeaturesRequestFeatureUpdateKey with every field at its default.
@@ -124,15 +124,21 @@ func decodeUpdateFeaturesRequestV0(r *wire.Reader, m *UpdateFeaturesRequest) boo
 		}
 		m.FeatureUpdates = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateFeaturesRequestV0(w *wire.Writer, m *UpdateFeaturesRequest) bool {
 	if m.ValidateOnly {
 		return w.Absent("ValidateOnly")
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.FeatureUpdates), false, false) {
 		return w.In("FeatureUpdates")
@@ -141,6 +147,9 @@ func encodeUpdateFeaturesRequestV0(w *wire.Writer, m *UpdateFeaturesRequest) boo
 		if !encodeUpdateFeaturesRequestFeatureUpdateKeyV0(w, &m.FeatureUpdates[i]) {
 			return w.InIndex("FeatureUpdates", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -177,12 +186,18 @@ func decodeUpdateFeaturesRequestV1(r *wire.Reader, m *UpdateFeaturesRequest) boo
 		p := (*[1]byte)(b)
 		m.ValidateOnly = p[0] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateFeaturesRequestV1(w *wire.Writer, m *UpdateFeaturesRequest) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.FeatureUpdates), false, false) {
 		return w.In("FeatureUpdates")
@@ -193,8 +208,17 @@ func encodeUpdateFeaturesRequestV1(w *wire.Writer, m *UpdateFeaturesRequest) boo
 		}
 	}
 	{
-		p := (*[1]byte)(w.Extend(1))
-		p[0] = wire.PutBool(m.ValidateOnly)
+		b := w.Room(1)
+		{
+			n := len(b)
+			b = b[:n+1]
+			p := (*[1]byte)(b[n:])
+			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -215,19 +239,29 @@ func decodeUpdateFeaturesRequestFeatureUpdateKeyV0(r *wire.Reader, m *UpdateFeat
 		m.MaxVersionLevel = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.AllowDowngrade = p[2] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateFeaturesRequestFeatureUpdateKeyV0(w *wire.Writer, m *UpdateFeaturesRequestFeatureUpdateKey) bool {
 	if m.UpgradeType != 1 {
 		return w.Absent("UpgradeType")
 	}
-	if !w.CompactString(m.Feature) {
-		return w.In("Feature")
-	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
-		p[2] = wire.PutBool(m.AllowDowngrade)
+		if len(m.Feature) > wire.MaxString {
+			return w.TooLong("Feature", len(m.Feature))
+		}
+		b := w.Room(8 + len(m.Feature))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Feature)+1)), m.Feature...)
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
+			p[2] = wire.PutBool(m.AllowDowngrade)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -247,19 +281,29 @@ func decodeUpdateFeaturesRequestFeatureUpdateKeyV1(r *wire.Reader, m *UpdateFeat
 		m.MaxVersionLevel = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.UpgradeType = int8(p[2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateFeaturesRequestFeatureUpdateKeyV1(w *wire.Writer, m *UpdateFeaturesRequestFeatureUpdateKey) bool {
 	if m.AllowDowngrade {
 		return w.Absent("AllowDowngrade")
 	}
-	if !w.CompactString(m.Feature) {
-		return w.In("Feature")
-	}
 	{
-		p := (*[3]byte)(w.Extend(3))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
-		p[2] = byte(m.UpgradeType)
+		if len(m.Feature) > wire.MaxString {
+			return w.TooLong("Feature", len(m.Feature))
+		}
+		b := w.Room(8 + len(m.Feature))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Feature)+1)), m.Feature...)
+		{
+			n := len(b)
+			b = b[:n+3]
+			p := (*[3]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
+			p[2] = byte(m.UpgradeType)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -22,7 +22,7 @@ type UpdateRaftVoterRequest struct {
 	// KRaftVersionFeature: KRaftVersionFeature, versions 0.
 	KRaftVersionFeature UpdateRaftVoterRequestKRaftVersionFeature
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUpdateRaftVoterRequest returns a UpdateRaftVoterRequest with every field at its default.
@@ -44,7 +44,7 @@ type UpdateRaftVoterRequestListener struct {
 	// Port: uint16, versions 0.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUpdateRaftVoterRequestListener returns a UpdateRaftVoterRequestListener with every field at its default.
@@ -60,7 +60,7 @@ type UpdateRaftVoterRequestKRaftVersionFeature struct {
 	// MaxSupportedVersion: int16, versions 0.
 	MaxSupportedVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUpdateRaftVoterRequestKRaftVersionFeature returns a UpdateRaftVoterRequestKRaftVersionFeature with every field at its default.
@@ -150,17 +150,28 @@ func decodeUpdateRaftVoterRequestV0(r *wire.Reader, m *UpdateRaftVoterRequest) b
 	if !decodeUpdateRaftVoterRequestKRaftVersionFeatureV0(r, &m.KRaftVersionFeature) {
 		return r.In("KRaftVersionFeature")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateRaftVoterRequestV0(w *wire.Writer, m *UpdateRaftVoterRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.CurrentLeaderEpoch))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.VoterId))
-		copy(p[8:24], m.VoterDirectoryId[:])
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(29 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.CurrentLeaderEpoch))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.VoterId))
+			copy(p[8:24], m.VoterDirectoryId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Listeners), false, false) {
 		return w.In("Listeners")
@@ -172,6 +183,9 @@ func encodeUpdateRaftVoterRequestV0(w *wire.Writer, m *UpdateRaftVoterRequest) b
 	}
 	if !encodeUpdateRaftVoterRequestKRaftVersionFeatureV0(w, &m.KRaftVersionFeature) {
 		return w.In("KRaftVersionFeature")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -193,18 +207,29 @@ func decodeUpdateRaftVoterRequestListenerV0(r *wire.Reader, m *UpdateRaftVoterRe
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateRaftVoterRequestListenerV0(w *wire.Writer, m *UpdateRaftVoterRequestListener) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -221,13 +246,22 @@ func decodeUpdateRaftVoterRequestKRaftVersionFeatureV0(r *wire.Reader, m *Update
 		m.MinSupportedVersion = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.MaxSupportedVersion = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateRaftVoterRequestKRaftVersionFeatureV0(w *wire.Writer, m *UpdateRaftVoterRequestKRaftVersionFeature) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

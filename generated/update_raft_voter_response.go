@@ -16,13 +16,14 @@ type UpdateRaftVoterResponse struct {
 	// CurrentLeader: CurrentLeader, versions 0, tag 0.
 	CurrentLeader UpdateRaftVoterResponseCurrentLeader
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUpdateRaftVoterResponse returns a UpdateRaftVoterResponse with every field at its default.
 func DefaultUpdateRaftVoterResponse() UpdateRaftVoterResponse {
 	m := UpdateRaftVoterResponse{}
-	m.CurrentLeader = DefaultUpdateRaftVoterResponseCurrentLeader()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	return m
 }
 
@@ -37,7 +38,7 @@ type UpdateRaftVoterResponseCurrentLeader struct {
 	// Port: int32, versions 0.
 	Port int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultUpdateRaftVoterResponseCurrentLeader returns a UpdateRaftVoterResponseCurrentLeader with every field at its default.
@@ -100,7 +101,8 @@ func (m *UpdateRaftVoterResponse) Schema() *wire.Schema {
 	return &schemaUpdateRaftVoterResponse
 }
 func decodeUpdateRaftVoterResponseV0(r *wire.Reader, m *UpdateRaftVoterResponse) bool {
-	m.CurrentLeader = DefaultUpdateRaftVoterResponseCurrentLeader()
+	m.CurrentLeader.LeaderId = -1
+	m.CurrentLeader.LeaderEpoch = -1
 	{
 		b := r.Take(6)
 		if b == nil {
@@ -109,6 +111,9 @@ func decodeUpdateRaftVoterResponseV0(r *wire.Reader, m *UpdateRaftVoterResponse)
 		p := (*[6]byte)(b)
 		m.ThrottleTimeMs = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -134,13 +139,19 @@ func decodeUpdateRaftVoterResponseV0(r *wire.Reader, m *UpdateRaftVoterResponse)
 }
 func encodeUpdateRaftVoterResponseV0(w *wire.Writer, m *UpdateRaftVoterResponse) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
-	set0 := m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.Host != "" || m.CurrentLeader.Port != 0 || len(m.CurrentLeader.UnknownTags) != 0
+	set0 := m.CurrentLeader.LeaderId != -1 || m.CurrentLeader.LeaderEpoch != -1 || m.CurrentLeader.Host != "" || m.CurrentLeader.Port != 0 || m.CurrentLeader.UnknownTags.Len() != 0
 	if set0 {
 		n++
 	}
@@ -185,20 +196,32 @@ func decodeUpdateRaftVoterResponseCurrentLeaderV0(r *wire.Reader, m *UpdateRaftV
 		p := (*[4]byte)(b)
 		m.Port = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeUpdateRaftVoterResponseCurrentLeaderV0(w *wire.Writer, m *UpdateRaftVoterResponseCurrentLeader) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(17 + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

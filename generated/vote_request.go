@@ -16,7 +16,7 @@ type VoteRequest struct {
 	// Topics: []TopicData, versions 0-2.
 	Topics []VoteRequestTopicData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVoteRequest returns a VoteRequest with every field at its default.
@@ -33,7 +33,7 @@ type VoteRequestTopicData struct {
 	// Partitions: []PartitionData, versions 0-2.
 	Partitions []VoteRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVoteRequestTopicData returns a VoteRequestTopicData with every field at its default.
@@ -61,7 +61,7 @@ type VoteRequestPartitionData struct {
 	// PreVote: bool, versions 2.
 	PreVote bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVoteRequestPartitionData returns a VoteRequestPartitionData with every field at its default.
@@ -147,11 +147,20 @@ func decodeVoteRequestV0(r *wire.Reader, m *VoteRequest) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestV0(w *wire.Writer, m *VoteRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
+	{
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(5 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -160,6 +169,9 @@ func encodeVoteRequestV0(w *wire.Writer, m *VoteRequest) bool {
 		if !encodeVoteRequestTopicDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -191,15 +203,26 @@ func decodeVoteRequestV1(r *wire.Reader, m *VoteRequest) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestV1(w *wire.Writer, m *VoteRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -208,6 +231,9 @@ func encodeVoteRequestV1(w *wire.Writer, m *VoteRequest) bool {
 		if !encodeVoteRequestTopicDataV1(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -239,15 +265,26 @@ func decodeVoteRequestV2(r *wire.Reader, m *VoteRequest) bool {
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestV2(w *wire.Writer, m *VoteRequest) bool {
-	if !w.CompactNullString(m.ClusterId, true) {
-		return w.In("ClusterId")
-	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		if len(m.ClusterId.S) > wire.MaxString {
+			return w.TooLong("ClusterId", len(m.ClusterId.S))
+		}
+		b := w.Room(9 + len(m.ClusterId.S))
+		if !m.ClusterId.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ClusterId.S)+1)), m.ClusterId.S...)
+		}
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -256,6 +293,9 @@ func encodeVoteRequestV2(w *wire.Writer, m *VoteRequest) bool {
 		if !encodeVoteRequestTopicDataV2(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -279,11 +319,16 @@ func decodeVoteRequestTopicDataV0(r *wire.Reader, m *VoteRequestTopicData) bool 
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestTopicDataV0(w *wire.Writer, m *VoteRequestTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -292,6 +337,9 @@ func encodeVoteRequestTopicDataV0(w *wire.Writer, m *VoteRequestTopicData) bool 
 		if !encodeVoteRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -315,11 +363,16 @@ func decodeVoteRequestTopicDataV1(r *wire.Reader, m *VoteRequestTopicData) bool 
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestTopicDataV1(w *wire.Writer, m *VoteRequestTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -328,6 +381,9 @@ func encodeVoteRequestTopicDataV1(w *wire.Writer, m *VoteRequestTopicData) bool 
 		if !encodeVoteRequestPartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -351,11 +407,16 @@ func decodeVoteRequestTopicDataV2(r *wire.Reader, m *VoteRequestTopicData) bool 
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestTopicDataV2(w *wire.Writer, m *VoteRequestTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -364,6 +425,9 @@ func encodeVoteRequestTopicDataV2(w *wire.Writer, m *VoteRequestTopicData) bool 
 		if !encodeVoteRequestPartitionDataV2(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -383,19 +447,28 @@ func decodeVoteRequestPartitionDataV0(r *wire.Reader, m *VoteRequestPartitionDat
 		m.LastOffsetEpoch = int32(binary.BigEndian.Uint32(p[12:16]))
 		m.LastOffset = int64(binary.BigEndian.Uint64(p[16:24]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestPartitionDataV0(w *wire.Writer, m *VoteRequestPartitionData) bool {
 	if m.PreVote {
 		return w.Absent("PreVote")
 	}
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.ReplicaEpoch))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.ReplicaId))
-		binary.BigEndian.PutUint32(p[12:16], uint32(m.LastOffsetEpoch))
-		binary.BigEndian.PutUint64(p[16:24], uint64(m.LastOffset))
+		b := w.Room(24)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.ReplicaEpoch))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.ReplicaId))
+			binary.BigEndian.PutUint32(p[12:16], uint32(m.LastOffsetEpoch))
+			binary.BigEndian.PutUint64(p[16:24], uint64(m.LastOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -417,21 +490,30 @@ func decodeVoteRequestPartitionDataV1(r *wire.Reader, m *VoteRequestPartitionDat
 		m.LastOffsetEpoch = int32(binary.BigEndian.Uint32(p[44:48]))
 		m.LastOffset = int64(binary.BigEndian.Uint64(p[48:56]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestPartitionDataV1(w *wire.Writer, m *VoteRequestPartitionData) bool {
 	if m.PreVote {
 		return w.Absent("PreVote")
 	}
 	{
-		p := (*[56]byte)(w.Extend(56))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.ReplicaEpoch))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.ReplicaId))
-		copy(p[12:28], m.ReplicaDirectoryId[:])
-		copy(p[28:44], m.VoterDirectoryId[:])
-		binary.BigEndian.PutUint32(p[44:48], uint32(m.LastOffsetEpoch))
-		binary.BigEndian.PutUint64(p[48:56], uint64(m.LastOffset))
+		b := w.Room(56)
+		{
+			n := len(b)
+			b = b[:n+56]
+			p := (*[56]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.ReplicaEpoch))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.ReplicaId))
+			copy(p[12:28], m.ReplicaDirectoryId[:])
+			copy(p[28:44], m.VoterDirectoryId[:])
+			binary.BigEndian.PutUint32(p[44:48], uint32(m.LastOffsetEpoch))
+			binary.BigEndian.PutUint64(p[48:56], uint64(m.LastOffset))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -454,19 +536,28 @@ func decodeVoteRequestPartitionDataV2(r *wire.Reader, m *VoteRequestPartitionDat
 		m.LastOffset = int64(binary.BigEndian.Uint64(p[48:56]))
 		m.PreVote = p[56] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteRequestPartitionDataV2(w *wire.Writer, m *VoteRequestPartitionData) bool {
 	{
-		p := (*[57]byte)(w.Extend(57))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.ReplicaEpoch))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.ReplicaId))
-		copy(p[12:28], m.ReplicaDirectoryId[:])
-		copy(p[28:44], m.VoterDirectoryId[:])
-		binary.BigEndian.PutUint32(p[44:48], uint32(m.LastOffsetEpoch))
-		binary.BigEndian.PutUint64(p[48:56], uint64(m.LastOffset))
-		p[56] = wire.PutBool(m.PreVote)
+		b := w.Room(57)
+		{
+			n := len(b)
+			b = b[:n+57]
+			p := (*[57]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.ReplicaEpoch))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.ReplicaId))
+			copy(p[12:28], m.ReplicaDirectoryId[:])
+			copy(p[28:44], m.VoterDirectoryId[:])
+			binary.BigEndian.PutUint32(p[44:48], uint32(m.LastOffsetEpoch))
+			binary.BigEndian.PutUint64(p[48:56], uint64(m.LastOffset))
+			p[56] = wire.PutBool(m.PreVote)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

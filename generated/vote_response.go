@@ -16,7 +16,7 @@ type VoteResponse struct {
 	// NodeEndpoints: []NodeEndpoint, versions 1-2, tag 0.
 	NodeEndpoints []VoteResponseNodeEndpoint
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVoteResponse returns a VoteResponse with every field at its default.
@@ -32,7 +32,7 @@ type VoteResponseTopicData struct {
 	// Partitions: []PartitionData, versions 0-2.
 	Partitions []VoteResponsePartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVoteResponseTopicData returns a VoteResponseTopicData with every field at its default.
@@ -54,7 +54,7 @@ type VoteResponsePartitionData struct {
 	// VoteGranted: bool, versions 0-2.
 	VoteGranted bool
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVoteResponsePartitionData returns a VoteResponsePartitionData with every field at its default.
@@ -72,7 +72,7 @@ type VoteResponseNodeEndpoint struct {
 	// Port: uint16, versions 1-2.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVoteResponseNodeEndpoint returns a VoteResponseNodeEndpoint with every field at its default.
@@ -158,6 +158,9 @@ func decodeVoteResponseV0(r *wire.Reader, m *VoteResponse) bool {
 		}
 		m.Topics = s
 	}
+	if r.NoTags() {
+		return true
+	}
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")
@@ -183,8 +186,14 @@ func encodeVoteResponseV0(w *wire.Writer, m *VoteResponse) bool {
 		return w.Absent("NodeEndpoints")
 	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -193,6 +202,9 @@ func encodeVoteResponseV0(w *wire.Writer, m *VoteResponse) bool {
 		if !encodeVoteResponseTopicDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -220,6 +232,9 @@ func decodeVoteResponseV1(r *wire.Reader, m *VoteResponse) bool {
 			}
 		}
 		m.Topics = s
+	}
+	if r.NoTags() {
+		return true
 	}
 	n, ok := r.TagCount()
 	if !ok {
@@ -255,8 +270,14 @@ func decodeVoteResponseV1(r *wire.Reader, m *VoteResponse) bool {
 }
 func encodeVoteResponseV1(w *wire.Writer, m *VoteResponse) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -266,7 +287,7 @@ func encodeVoteResponseV1(w *wire.Writer, m *VoteResponse) bool {
 			return w.InIndex("Topics", i)
 		}
 	}
-	tags := m.UnknownTags
+	tags := m.UnknownTags.All()
 	n := len(tags)
 	set0 := len(m.NodeEndpoints) != 0
 	if set0 {
@@ -314,11 +335,16 @@ func decodeVoteResponseTopicDataV0(r *wire.Reader, m *VoteResponseTopicData) boo
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteResponseTopicDataV0(w *wire.Writer, m *VoteResponseTopicData) bool {
-	if !w.CompactString(m.TopicName) {
-		return w.In("TopicName")
+	{
+		if len(m.TopicName) > wire.MaxString {
+			return w.TooLong("TopicName", len(m.TopicName))
+		}
+		b := w.Room(5 + len(m.TopicName))
+		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -327,6 +353,9 @@ func encodeVoteResponseTopicDataV0(w *wire.Writer, m *VoteResponseTopicData) boo
 		if !encodeVoteResponsePartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -346,16 +375,25 @@ func decodeVoteResponsePartitionDataV0(r *wire.Reader, m *VoteResponsePartitionD
 		m.LeaderEpoch = int32(binary.BigEndian.Uint32(p[10:14]))
 		m.VoteGranted = p[14] != 0
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteResponsePartitionDataV0(w *wire.Writer, m *VoteResponsePartitionData) bool {
 	{
-		p := (*[15]byte)(w.Extend(15))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
-		binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
-		binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
-		p[14] = wire.PutBool(m.VoteGranted)
+		b := w.Room(15)
+		{
+			n := len(b)
+			b = b[:n+15]
+			p := (*[15]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
+			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+			p[14] = wire.PutBool(m.VoteGranted)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -382,19 +420,31 @@ func decodeVoteResponseNodeEndpointV1(r *wire.Reader, m *VoteResponseNodeEndpoin
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVoteResponseNodeEndpointV1(w *wire.Writer, m *VoteResponseNodeEndpoint) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(11 + len(m.Host))
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
-	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

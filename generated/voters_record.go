@@ -14,7 +14,7 @@ type VotersRecord struct {
 	// Voters: []Voter, versions 0.
 	Voters []VotersRecordVoter
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVotersRecord returns a VotersRecord with every field at its default.
@@ -34,7 +34,7 @@ type VotersRecordVoter struct {
 	// KRaftVersionFeature: KRaftVersionFeature, versions 0.
 	KRaftVersionFeature VotersRecordKRaftVersionFeature
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVotersRecordVoter returns a VotersRecordVoter with every field at its default.
@@ -52,7 +52,7 @@ type VotersRecordEndpoint struct {
 	// Port: uint16, versions 0.
 	Port uint16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVotersRecordEndpoint returns a VotersRecordEndpoint with every field at its default.
@@ -68,7 +68,7 @@ type VotersRecordKRaftVersionFeature struct {
 	// MaxSupportedVersion: int16, versions 0.
 	MaxSupportedVersion int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultVotersRecordKRaftVersionFeature returns a VotersRecordKRaftVersionFeature with every field at its default.
@@ -150,12 +150,18 @@ func decodeVotersRecordV0(r *wire.Reader, m *VotersRecord) bool {
 		}
 		m.Voters = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVotersRecordV0(w *wire.Writer, m *VotersRecord) bool {
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+		b := w.Room(2)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Voters), false, false) {
 		return w.In("Voters")
@@ -164,6 +170,9 @@ func encodeVotersRecordV0(w *wire.Writer, m *VotersRecord) bool {
 		if !encodeVotersRecordVoterV0(w, &m.Voters[i]) {
 			return w.InIndex("Voters", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -196,13 +205,19 @@ func decodeVotersRecordVoterV0(r *wire.Reader, m *VotersRecordVoter) bool {
 	if !decodeVotersRecordKRaftVersionFeatureV0(r, &m.KRaftVersionFeature) {
 		return r.In("KRaftVersionFeature")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVotersRecordVoterV0(w *wire.Writer, m *VotersRecordVoter) bool {
 	{
-		p := (*[20]byte)(w.Extend(20))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
-		copy(p[4:20], m.VoterDirectoryId[:])
+		b := w.Room(20)
+		{
+			n := len(b)
+			b = b[:n+20]
+			p := (*[20]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+			copy(p[4:20], m.VoterDirectoryId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Endpoints), false, false) {
 		return w.In("Endpoints")
@@ -214,6 +229,9 @@ func encodeVotersRecordVoterV0(w *wire.Writer, m *VotersRecordVoter) bool {
 	}
 	if !encodeVotersRecordKRaftVersionFeatureV0(w, &m.KRaftVersionFeature) {
 		return w.In("KRaftVersionFeature")
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -235,18 +253,29 @@ func decodeVotersRecordEndpointV0(r *wire.Reader, m *VotersRecordEndpoint) bool 
 		p := (*[2]byte)(b)
 		m.Port = binary.BigEndian.Uint16(p[0:2])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVotersRecordEndpointV0(w *wire.Writer, m *VotersRecordEndpoint) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
-	}
-	if !w.CompactString(m.Host) {
-		return w.In("Host")
-	}
 	{
-		p := (*[2]byte)(w.Extend(2))
-		binary.BigEndian.PutUint16(p[0:2], m.Port)
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		if len(m.Host) > wire.MaxString {
+			return w.TooLong("Host", len(m.Host))
+		}
+		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
+		{
+			n := len(b)
+			b = b[:n+2]
+			p := (*[2]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -263,13 +292,22 @@ func decodeVotersRecordKRaftVersionFeatureV0(r *wire.Reader, m *VotersRecordKRaf
 		m.MinSupportedVersion = int16(binary.BigEndian.Uint16(p[0:2]))
 		m.MaxSupportedVersion = int16(binary.BigEndian.Uint16(p[2:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeVotersRecordKRaftVersionFeatureV0(w *wire.Writer, m *VotersRecordKRaftVersionFeature) bool {
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
-		binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
+			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -14,7 +14,7 @@ type WriteShareGroupStateRequest struct {
 	// Topics: []WriteStateData, versions 0-1.
 	Topics []WriteShareGroupStateRequestWriteStateData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteShareGroupStateRequest returns a WriteShareGroupStateRequest with every field at its default.
@@ -30,7 +30,7 @@ type WriteShareGroupStateRequestWriteStateData struct {
 	// Partitions: []PartitionData, versions 0-1.
 	Partitions []WriteShareGroupStateRequestPartitionData
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteShareGroupStateRequestWriteStateData returns a WriteShareGroupStateRequestWriteStateData with every field at its default.
@@ -54,7 +54,7 @@ type WriteShareGroupStateRequestPartitionData struct {
 	// StateBatches: []StateBatch, versions 0-1.
 	StateBatches []WriteShareGroupStateRequestStateBatch
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteShareGroupStateRequestPartitionData returns a WriteShareGroupStateRequestPartitionData with every field at its default.
@@ -75,7 +75,7 @@ type WriteShareGroupStateRequestStateBatch struct {
 	// DeliveryCount: int16, versions 0-1.
 	DeliveryCount int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteShareGroupStateRequestStateBatch returns a WriteShareGroupStateRequestStateBatch with every field at its default.
@@ -156,11 +156,16 @@ func decodeWriteShareGroupStateRequestV0(r *wire.Reader, m *WriteShareGroupState
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateRequestV0(w *wire.Writer, m *WriteShareGroupStateRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -169,6 +174,9 @@ func encodeWriteShareGroupStateRequestV0(w *wire.Writer, m *WriteShareGroupState
 		if !encodeWriteShareGroupStateRequestWriteStateDataV0(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -192,11 +200,16 @@ func decodeWriteShareGroupStateRequestV1(r *wire.Reader, m *WriteShareGroupState
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateRequestV1(w *wire.Writer, m *WriteShareGroupStateRequest) bool {
-	if !w.CompactString(m.GroupId) {
-		return w.In("GroupId")
+	{
+		if len(m.GroupId) > wire.MaxString {
+			return w.TooLong("GroupId", len(m.GroupId))
+		}
+		b := w.Room(5 + len(m.GroupId))
+		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -205,6 +218,9 @@ func encodeWriteShareGroupStateRequestV1(w *wire.Writer, m *WriteShareGroupState
 		if !encodeWriteShareGroupStateRequestWriteStateDataV1(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -233,12 +249,18 @@ func decodeWriteShareGroupStateRequestWriteStateDataV0(r *wire.Reader, m *WriteS
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateRequestWriteStateDataV0(w *wire.Writer, m *WriteShareGroupStateRequestWriteStateData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -247,6 +269,9 @@ func encodeWriteShareGroupStateRequestWriteStateDataV0(w *wire.Writer, m *WriteS
 		if !encodeWriteShareGroupStateRequestPartitionDataV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -275,12 +300,18 @@ func decodeWriteShareGroupStateRequestWriteStateDataV1(r *wire.Reader, m *WriteS
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateRequestWriteStateDataV1(w *wire.Writer, m *WriteShareGroupStateRequestWriteStateData) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -289,6 +320,9 @@ func encodeWriteShareGroupStateRequestWriteStateDataV1(w *wire.Writer, m *WriteS
 		if !encodeWriteShareGroupStateRequestPartitionDataV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -321,15 +355,21 @@ func decodeWriteShareGroupStateRequestPartitionDataV0(r *wire.Reader, m *WriteSh
 		}
 		m.StateBatches = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *WriteShareGroupStateRequestPartitionData) bool {
 	{
-		p := (*[20]byte)(w.Extend(20))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.StateEpoch))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.StartOffset))
+		b := w.Room(20)
+		{
+			n := len(b)
+			b = b[:n+20]
+			p := (*[20]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.StateEpoch))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.StartOffset))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.StateBatches), false, false) {
 		return w.In("StateBatches")
@@ -338,6 +378,9 @@ func encodeWriteShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *WriteSh
 		if !encodeWriteShareGroupStateRequestStateBatchV0(w, &m.StateBatches[i]) {
 			return w.InIndex("StateBatches", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -370,16 +413,22 @@ func decodeWriteShareGroupStateRequestPartitionDataV1(r *wire.Reader, m *WriteSh
 		}
 		m.StateBatches = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateRequestPartitionDataV1(w *wire.Writer, m *WriteShareGroupStateRequestPartitionData) bool {
 	{
-		p := (*[24]byte)(w.Extend(24))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint32(p[4:8], uint32(m.StateEpoch))
-		binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
-		binary.BigEndian.PutUint64(p[12:20], uint64(m.StartOffset))
-		binary.BigEndian.PutUint32(p[20:24], uint32(m.DeliveryCompleteCount))
+		b := w.Room(24)
+		{
+			n := len(b)
+			b = b[:n+24]
+			p := (*[24]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint32(p[4:8], uint32(m.StateEpoch))
+			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+			binary.BigEndian.PutUint64(p[12:20], uint64(m.StartOffset))
+			binary.BigEndian.PutUint32(p[20:24], uint32(m.DeliveryCompleteCount))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.StateBatches), false, false) {
 		return w.In("StateBatches")
@@ -388,6 +437,9 @@ func encodeWriteShareGroupStateRequestPartitionDataV1(w *wire.Writer, m *WriteSh
 		if !encodeWriteShareGroupStateRequestStateBatchV0(w, &m.StateBatches[i]) {
 			return w.InIndex("StateBatches", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -406,15 +458,24 @@ func decodeWriteShareGroupStateRequestStateBatchV0(r *wire.Reader, m *WriteShare
 		m.DeliveryState = int8(p[16])
 		m.DeliveryCount = int16(binary.BigEndian.Uint16(p[17:19]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateRequestStateBatchV0(w *wire.Writer, m *WriteShareGroupStateRequestStateBatch) bool {
 	{
-		p := (*[19]byte)(w.Extend(19))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
-		binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
-		p[16] = byte(m.DeliveryState)
-		binary.BigEndian.PutUint16(p[17:19], uint16(m.DeliveryCount))
+		b := w.Room(19)
+		{
+			n := len(b)
+			b = b[:n+19]
+			p := (*[19]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
+			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
+			p[16] = byte(m.DeliveryState)
+			binary.BigEndian.PutUint16(p[17:19], uint16(m.DeliveryCount))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

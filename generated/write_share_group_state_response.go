@@ -12,7 +12,7 @@ type WriteShareGroupStateResponse struct {
 	// Results: []WriteStateResult, versions 0-1.
 	Results []WriteShareGroupStateResponseWriteStateResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteShareGroupStateResponse returns a WriteShareGroupStateResponse with every field at its default.
@@ -28,7 +28,7 @@ type WriteShareGroupStateResponseWriteStateResult struct {
 	// Partitions: []PartitionResult, versions 0-1.
 	Partitions []WriteShareGroupStateResponsePartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteShareGroupStateResponseWriteStateResult returns a WriteShareGroupStateResponseWriteStateResult with every field at its default.
@@ -46,7 +46,7 @@ type WriteShareGroupStateResponsePartitionResult struct {
 	// ErrorMessage: string, versions 0-1, nullable in 0-1, default null.
 	ErrorMessage wire.NullString
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteShareGroupStateResponsePartitionResult returns a WriteShareGroupStateResponsePartitionResult with every field at its default.
@@ -120,7 +120,7 @@ func decodeWriteShareGroupStateResponseV0(r *wire.Reader, m *WriteShareGroupStat
 		}
 		m.Results = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateResponseV0(w *wire.Writer, m *WriteShareGroupStateResponse) bool {
 	if !w.CompactCount(len(m.Results), false, false) {
@@ -130,6 +130,9 @@ func encodeWriteShareGroupStateResponseV0(w *wire.Writer, m *WriteShareGroupStat
 		if !encodeWriteShareGroupStateResponseWriteStateResultV0(w, &m.Results[i]) {
 			return w.InIndex("Results", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -158,12 +161,18 @@ func decodeWriteShareGroupStateResponseWriteStateResultV0(r *wire.Reader, m *Wri
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateResponseWriteStateResultV0(w *wire.Writer, m *WriteShareGroupStateResponseWriteStateResult) bool {
 	{
-		p := (*[16]byte)(w.Extend(16))
-		copy(p[0:16], m.TopicId[:])
+		b := w.Room(16)
+		{
+			n := len(b)
+			b = b[:n+16]
+			p := (*[16]byte)(b[n:])
+			copy(p[0:16], m.TopicId[:])
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -172,6 +181,9 @@ func encodeWriteShareGroupStateResponseWriteStateResultV0(w *wire.Writer, m *Wri
 		if !encodeWriteShareGroupStateResponsePartitionResultV0(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -191,16 +203,30 @@ func decodeWriteShareGroupStateResponsePartitionResultV0(r *wire.Reader, m *Writ
 	if !r.CompactNullString(&m.ErrorMessage) {
 		return r.In("ErrorMessage")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteShareGroupStateResponsePartitionResultV0(w *wire.Writer, m *WriteShareGroupStateResponsePartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		if len(m.ErrorMessage.S) > wire.MaxString {
+			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
+		}
+		b := w.Room(11 + len(m.ErrorMessage.S))
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if !m.ErrorMessage.Valid {
+			b = append(b, 0)
+		} else {
+			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		w.Wrote(b)
 	}
-	if !w.CompactNullString(m.ErrorMessage, true) {
-		return w.In("ErrorMessage")
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -12,7 +12,7 @@ type WriteTxnMarkersRequest struct {
 	// Markers: []WritableTxnMarker, versions 1-2.
 	Markers []WriteTxnMarkersRequestWritableTxnMarker
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteTxnMarkersRequest returns a WriteTxnMarkersRequest with every field at its default.
@@ -36,7 +36,7 @@ type WriteTxnMarkersRequestWritableTxnMarker struct {
 	// TransactionVersion: int8, versions 2, ignorable.
 	TransactionVersion int8
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteTxnMarkersRequestWritableTxnMarker returns a WriteTxnMarkersRequestWritableTxnMarker with every field at its default.
@@ -52,7 +52,7 @@ type WriteTxnMarkersRequestWritableTxnMarkerTopic struct {
 	// PartitionIndexes: []int32, versions 1-2.
 	PartitionIndexes []int32
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteTxnMarkersRequestWritableTxnMarkerTopic returns a WriteTxnMarkersRequestWritableTxnMarkerTopic with every field at its default.
@@ -130,7 +130,7 @@ func decodeWriteTxnMarkersRequestV1(r *wire.Reader, m *WriteTxnMarkersRequest) b
 		}
 		m.Markers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersRequestV1(w *wire.Writer, m *WriteTxnMarkersRequest) bool {
 	if !w.CompactCount(len(m.Markers), false, false) {
@@ -140,6 +140,9 @@ func encodeWriteTxnMarkersRequestV1(w *wire.Writer, m *WriteTxnMarkersRequest) b
 		if !encodeWriteTxnMarkersRequestWritableTxnMarkerV1(w, &m.Markers[i]) {
 			return w.InIndex("Markers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -160,7 +163,7 @@ func decodeWriteTxnMarkersRequestV2(r *wire.Reader, m *WriteTxnMarkersRequest) b
 		}
 		m.Markers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersRequestV2(w *wire.Writer, m *WriteTxnMarkersRequest) bool {
 	if !w.CompactCount(len(m.Markers), false, false) {
@@ -170,6 +173,9 @@ func encodeWriteTxnMarkersRequestV2(w *wire.Writer, m *WriteTxnMarkersRequest) b
 		if !encodeWriteTxnMarkersRequestWritableTxnMarkerV2(w, &m.Markers[i]) {
 			return w.InIndex("Markers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -208,14 +214,20 @@ func decodeWriteTxnMarkersRequestWritableTxnMarkerV1(r *wire.Reader, m *WriteTxn
 		p := (*[4]byte)(b)
 		m.CoordinatorEpoch = int32(binary.BigEndian.Uint32(p[0:4]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersRequestWritableTxnMarkerV1(w *wire.Writer, m *WriteTxnMarkersRequestWritableTxnMarker) bool {
 	{
-		p := (*[11]byte)(w.Extend(11))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		p[10] = wire.PutBool(m.TransactionResult)
+		b := w.Room(11)
+		{
+			n := len(b)
+			b = b[:n+11]
+			p := (*[11]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			p[10] = wire.PutBool(m.TransactionResult)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -226,8 +238,17 @@ func encodeWriteTxnMarkersRequestWritableTxnMarkerV1(w *wire.Writer, m *WriteTxn
 		}
 	}
 	{
-		p := (*[4]byte)(w.Extend(4))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
+		b := w.Room(4)
+		{
+			n := len(b)
+			b = b[:n+4]
+			p := (*[4]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -267,14 +288,20 @@ func decodeWriteTxnMarkersRequestWritableTxnMarkerV2(r *wire.Reader, m *WriteTxn
 		m.CoordinatorEpoch = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.TransactionVersion = int8(p[4])
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersRequestWritableTxnMarkerV2(w *wire.Writer, m *WriteTxnMarkersRequestWritableTxnMarker) bool {
 	{
-		p := (*[11]byte)(w.Extend(11))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
-		binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
-		p[10] = wire.PutBool(m.TransactionResult)
+		b := w.Room(11)
+		{
+			n := len(b)
+			b = b[:n+11]
+			p := (*[11]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
+			p[10] = wire.PutBool(m.TransactionResult)
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -285,9 +312,18 @@ func encodeWriteTxnMarkersRequestWritableTxnMarkerV2(w *wire.Writer, m *WriteTxn
 		}
 	}
 	{
-		p := (*[5]byte)(w.Extend(5))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
-		p[4] = byte(m.TransactionVersion)
+		b := w.Room(5)
+		{
+			n := len(b)
+			b = b[:n+5]
+			p := (*[5]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
+			p[4] = byte(m.TransactionVersion)
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -298,23 +334,26 @@ func decodeWriteTxnMarkersRequestWritableTxnMarkerTopicV1(r *wire.Reader, m *Wri
 	if !r.CompactString(&m.Name) {
 		return r.In("Name")
 	}
-	{
-		n, ok := r.CompactCount(4, false)
-		if !ok {
-			return r.In("PartitionIndexes")
-		}
-		m.PartitionIndexes = r.Int32s(n)
+	if !r.CompactInt32s(&m.PartitionIndexes, false) {
+		return r.In("PartitionIndexes")
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersRequestWritableTxnMarkerTopicV1(w *wire.Writer, m *WriteTxnMarkersRequestWritableTxnMarkerTopic) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
-	if !w.CompactCount(len(m.PartitionIndexes), false, false) {
+	if !w.CompactInt32s(m.PartitionIndexes, false, false) {
 		return w.In("PartitionIndexes")
 	}
-	w.Int32s(m.PartitionIndexes)
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
+	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -12,7 +12,7 @@ type WriteTxnMarkersResponse struct {
 	// Markers: []WritableTxnMarkerResult, versions 1-2.
 	Markers []WriteTxnMarkersResponseWritableTxnMarkerResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteTxnMarkersResponse returns a WriteTxnMarkersResponse with every field at its default.
@@ -28,7 +28,7 @@ type WriteTxnMarkersResponseWritableTxnMarkerResult struct {
 	// Topics: []WritableTxnMarkerTopicResult, versions 1-2.
 	Topics []WriteTxnMarkersResponseWritableTxnMarkerTopicResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteTxnMarkersResponseWritableTxnMarkerResult returns a WriteTxnMarkersResponseWritableTxnMarkerResult with every field at its default.
@@ -44,7 +44,7 @@ type WriteTxnMarkersResponseWritableTxnMarkerTopicResult struct {
 	// Partitions: []WritableTxnMarkerPartitionResult, versions 1-2.
 	Partitions []WriteTxnMarkersResponseWritableTxnMarkerPartitionResult
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteTxnMarkersResponseWritableTxnMarkerTopicResult returns a WriteTxnMarkersResponseWritableTxnMarkerTopicResult with every field at its default.
@@ -60,7 +60,7 @@ type WriteTxnMarkersResponseWritableTxnMarkerPartitionResult struct {
 	// ErrorCode: int16, versions 1-2.
 	ErrorCode int16
 	// UnknownTags are tagged fields that the schema does not know, by rising tag.
-	UnknownTags []wire.RawTag
+	UnknownTags wire.RawTags
 }
 
 // DefaultWriteTxnMarkersResponseWritableTxnMarkerPartitionResult returns a WriteTxnMarkersResponseWritableTxnMarkerPartitionResult with every field at its default.
@@ -134,7 +134,7 @@ func decodeWriteTxnMarkersResponseV1(r *wire.Reader, m *WriteTxnMarkersResponse)
 		}
 		m.Markers = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersResponseV1(w *wire.Writer, m *WriteTxnMarkersResponse) bool {
 	if !w.CompactCount(len(m.Markers), false, false) {
@@ -144,6 +144,9 @@ func encodeWriteTxnMarkersResponseV1(w *wire.Writer, m *WriteTxnMarkersResponse)
 		if !encodeWriteTxnMarkersResponseWritableTxnMarkerResultV1(w, &m.Markers[i]) {
 			return w.InIndex("Markers", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -172,12 +175,18 @@ func decodeWriteTxnMarkersResponseWritableTxnMarkerResultV1(r *wire.Reader, m *W
 		}
 		m.Topics = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersResponseWritableTxnMarkerResultV1(w *wire.Writer, m *WriteTxnMarkersResponseWritableTxnMarkerResult) bool {
 	{
-		p := (*[8]byte)(w.Extend(8))
-		binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+		b := w.Room(8)
+		{
+			n := len(b)
+			b = b[:n+8]
+			p := (*[8]byte)(b[n:])
+			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
+		}
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Topics), false, false) {
 		return w.In("Topics")
@@ -186,6 +195,9 @@ func encodeWriteTxnMarkersResponseWritableTxnMarkerResultV1(w *wire.Writer, m *W
 		if !encodeWriteTxnMarkersResponseWritableTxnMarkerTopicResultV1(w, &m.Topics[i]) {
 			return w.InIndex("Topics", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -209,11 +221,16 @@ func decodeWriteTxnMarkersResponseWritableTxnMarkerTopicResultV1(r *wire.Reader,
 		}
 		m.Partitions = s
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersResponseWritableTxnMarkerTopicResultV1(w *wire.Writer, m *WriteTxnMarkersResponseWritableTxnMarkerTopicResult) bool {
-	if !w.CompactString(m.Name) {
-		return w.In("Name")
+	{
+		if len(m.Name) > wire.MaxString {
+			return w.TooLong("Name", len(m.Name))
+		}
+		b := w.Room(5 + len(m.Name))
+		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		w.Wrote(b)
 	}
 	if !w.CompactCount(len(m.Partitions), false, false) {
 		return w.In("Partitions")
@@ -222,6 +239,9 @@ func encodeWriteTxnMarkersResponseWritableTxnMarkerTopicResultV1(w *wire.Writer,
 		if !encodeWriteTxnMarkersResponseWritableTxnMarkerPartitionResultV1(w, &m.Partitions[i]) {
 			return w.InIndex("Partitions", i)
 		}
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -238,13 +258,22 @@ func decodeWriteTxnMarkersResponseWritableTxnMarkerPartitionResultV1(r *wire.Rea
 		m.PartitionIndex = int32(binary.BigEndian.Uint32(p[0:4]))
 		m.ErrorCode = int16(binary.BigEndian.Uint16(p[4:6]))
 	}
-	return r.Tags(&m.UnknownTags)
+	return r.NoTags() || r.Tags(&m.UnknownTags)
 }
 func encodeWriteTxnMarkersResponseWritableTxnMarkerPartitionResultV1(w *wire.Writer, m *WriteTxnMarkersResponseWritableTxnMarkerPartitionResult) bool {
 	{
-		p := (*[6]byte)(w.Extend(6))
-		binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
-		binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		b := w.Room(6)
+		{
+			n := len(b)
+			b = b[:n+6]
+			p := (*[6]byte)(b[n:])
+			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		w.Wrote(b)
+	}
+	if m.UnknownTags.Len() == 0 {
+		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -15,9 +15,9 @@ var (
 // decodeFunc emits the straight-line decoder of one layout.
 func decodeFunc(f *jenFile, l *layout.Layout) {
 	f.Func().Id(decodeName(l)).Params(reader.Clone(), jen.Id("m").Op("*").Id(l.Struct.GoName)).Bool().BlockFunc(func(g *jen.Group) {
-		setDefaults(g, l.Absent)
+		setDefaults(g, jen.Id("m"), l.Absent)
 		for _, s := range l.Tags {
-			setDefaults(g, []*layout.Field{s.Field})
+			setDefaults(g, jen.Id("m"), []*layout.Field{s.Field})
 		}
 		for i := 0; i < len(l.Slots); {
 			n := fixedRun(l.Slots[i:])
@@ -175,6 +175,10 @@ var arrayReaders = map[layout.Kind]string{
 
 func decodeArray(g *jen.Group, s layout.Slot) {
 	f := s.Field
+	if s.Compact && f.Kind == layout.Int32 {
+		orFail(g, f, jen.Id("r").Dot("CompactInt32s").Call(jen.Op("&").Id("m").Dot(f.GoName), jen.Lit(s.Nullable)))
+		return
+	}
 	g.BlockFunc(func(g *jen.Group) {
 		g.List(jen.Id("n"), jen.Id("ok")).Op(":=").Id("r").Dot(prefixed(s, "Count")).Call(jen.Lit(s.ElemMinSize()), jen.Lit(s.Nullable))
 		g.If(jen.Op("!").Id("ok")).Block(in("r", f))
@@ -207,9 +211,10 @@ func decodeTags(g *jen.Group, l *layout.Layout) {
 	}
 	unknown := jen.Op("&").Id("m").Dot("UnknownTags")
 	if len(l.Tags) == 0 && len(l.Refused) == 0 {
-		g.Return(jen.Id("r").Dot("Tags").Call(unknown))
+		g.Return(jen.Id("r").Dot("NoTags").Call().Op("||").Id("r").Dot("Tags").Call(unknown))
 		return
 	}
+	g.If(jen.Id("r").Dot("NoTags").Call()).Block(jen.Return(jen.True()))
 	g.List(jen.Id("n"), jen.Id("ok")).Op(":=").Id("r").Dot("TagCount").Call()
 	g.If(jen.Op("!").Id("ok")).Block(jen.Return(jen.Id("r").Dot("In").Call(jen.Lit("tags"))))
 	g.For(jen.Empty(), jen.Id("n").Op(">").Lit(0), jen.Id("n").Op("--")).BlockFunc(func(g *jen.Group) {

@@ -20,9 +20,8 @@ func encodeFunc(f *jenFile, l *layout.Layout) {
 				}
 			}
 			for i := 0; i < len(l.Slots); {
-				n := fixedRun(l.Slots[i:])
-				if n > 0 {
-					encodeFixed(g, l.Slots[i:i+n])
+				if n := flatRun(l.Slots[i:]); n > 0 {
+					encodeFlat(g, l.Slots[i:i+n])
 					i += n
 					continue
 				}
@@ -85,76 +84,24 @@ func anySet(v *jen.Statement, s *layout.Struct) *jen.Statement {
 		cond.Add(isSetIn(v, f))
 	}
 	if s.Flexible {
-		cond.Op("||").Len(v.Clone().Dot("UnknownTags")).Op("!=").Lit(0)
+		cond.Op("||").Add(v.Clone()).Dot("UnknownTags").Dot("Len").Call().Op("!=").Lit(0)
 	}
 	return cond
 }
 
-func encodeFixed(g *jen.Group, run []layout.Slot) {
-	size := 0
-	for _, s := range run {
-		size += s.Field.Kind.FixedSize()
-	}
-	g.BlockFunc(func(g *jen.Group) {
-		g.Id("p").Op(":=").Parens(jen.Op("*").Index(jen.Lit(size)).Byte()).Parens(jen.Id("w").Dot("Extend").Call(jen.Lit(size)))
-		at := 0
-		for _, s := range run {
-			putFixed(g, s.Field, at)
-			at += s.Field.Kind.FixedSize()
-		}
-	})
-}
-
-func putFixed(g *jen.Group, f *layout.Field, at int) {
-	v := jen.Id("m").Dot(f.GoName)
-	one := jen.Id("p").Index(jen.Lit(at))
-	part := jen.Id("p").Index(jen.Lit(at).Op(":").Lit(at + f.Kind.FixedSize()))
-	put := func(bits int, v *jen.Statement) {
-		g.Qual(binaryPkg, "BigEndian").Dot(fmt.Sprintf("PutUint%d", bits)).Call(part, v)
-	}
-	switch f.Kind {
-	case layout.Bool:
-		g.Add(one).Op("=").Qual(wirePkg, "PutBool").Call(v)
-	case layout.Int8:
-		g.Add(one).Op("=").Byte().Call(v)
-	case layout.Int16:
-		put(16, jen.Uint16().Call(v))
-	case layout.Uint16:
-		put(16, v)
-	case layout.Int32:
-		put(32, jen.Uint32().Call(v))
-	case layout.Int64:
-		put(64, jen.Uint64().Call(v))
-	case layout.Float64:
-		g.Qual(wirePkg, "PutFloat64").Call(part, v)
-	case layout.UUID:
-		g.Copy(part, v.Index(jen.Op(":")))
-	}
-}
-
+// encodeSlot emits one field; in a tag it stands alone.
 func encodeSlot(g *jen.Group, s layout.Slot) {
 	f := s.Field
-	v := jen.Id("m").Dot(f.GoName)
-	orFailW := func(call *jen.Statement) { g.If(jen.Op("!").Add(call)).Block(in("w", f)) }
 	switch {
 	case f.Array:
 		encodeArray(g, s)
 	case f.Kind == layout.StructKind:
 		encodeStruct(g, s)
 	case f.Kind == layout.Records:
-		orFailW(jen.Id("w").Dot(prefixed(s, "Records")).Call(v, jen.Lit(s.Nullable)))
-	case f.Kind == layout.Bytes:
-		name := "CompactBytes"
-		if !s.Compact {
-			name = "Bytes32"
-		}
-		orFailW(jen.Id("w").Dot(name).Call(v, jen.Lit(s.Nullable)))
-	case f.Kind == layout.String && !f.IsNullable():
-		orFailW(jen.Id("w").Dot(prefixed(s, "String")).Call(v))
-	case f.Kind == layout.String:
-		orFailW(jen.Id("w").Dot(prefixed(s, "NullString")).Call(v, jen.Lit(s.Nullable)))
+		call := jen.Id("w").Dot(prefixed(s, "Records")).Call(jen.Id("m").Dot(f.GoName), jen.Lit(s.Nullable))
+		g.If(jen.Op("!").Add(call)).Block(in("w", f))
 	default:
-		encodeFixed(g, []layout.Slot{s})
+		encodeFlat(g, []layout.Slot{s})
 	}
 }
 
@@ -186,6 +133,10 @@ func encodeArray(g *jen.Group, s layout.Slot) {
 	if f.IsNullable() {
 		null = v.Clone().Op("==").Nil()
 	}
+	if s.Compact && f.Kind == layout.Int32 {
+		g.If(jen.Op("!").Id("w").Dot("CompactInt32s").Call(v, null, jen.Lit(s.Nullable))).Block(in("w", f))
+		return
+	}
 	g.If(jen.Op("!").Id("w").Dot(prefixed(s, "Count")).Call(jen.Len(v), null, jen.Lit(s.Nullable))).Block(in("w", f))
 	switch f.Kind {
 	case layout.StructKind:
@@ -209,6 +160,7 @@ func encodeTags(g *jen.Group, l *layout.Layout) {
 		g.If(jen.Op("!").Id("w").Dot("NoTags").Call(unknown)).Block(failTags)
 		g.Return(jen.True())
 	case len(l.Tags) == 0:
+		g.If(unknown.Clone().Dot("Len").Call().Op("==").Lit(0)).Block(jen.Return(jen.Id("w").Dot("ZeroTags").Call()))
 		g.If(jen.Op("!").Id("w").Dot("Tags").Call(unknown)).Block(failTags)
 		g.Return(jen.True())
 	default:
@@ -219,7 +171,7 @@ func encodeTags(g *jen.Group, l *layout.Layout) {
 func encodeKnownTags(g *jen.Group, l *layout.Layout) {
 	failTags := jen.Return(jen.Id("w").Dot("In").Call(jen.Lit("tags")))
 	set := func(s layout.Slot) *jen.Statement { return jen.Id(fmt.Sprintf("set%d", s.Field.Tag)) }
-	g.Id("tags").Op(":=").Id("m").Dot("UnknownTags")
+	g.Id("tags").Op(":=").Id("m").Dot("UnknownTags").Dot("All").Call()
 	g.Id("n").Op(":=").Len(jen.Id("tags"))
 	for _, s := range l.Tags {
 		g.Add(set(s)).Op(":=").Add(isSet(s.Field))

@@ -42,7 +42,7 @@ func structType(f *jenFile, m *layout.Message, s *layout.Struct) {
 		}
 		if s.Flexible {
 			g.Comment("UnknownTags are tagged fields that the schema does not know, by rising tag.")
-			g.Id("UnknownTags").Index().Qual(wirePkg, "RawTag")
+			g.Id("UnknownTags").Qual(wirePkg, "RawTags")
 		}
 	})
 }
@@ -90,22 +90,28 @@ func defaultFunc(f *jenFile, s *layout.Struct) {
 	f.Commentf("Default%s returns a %s with every field at its default.", s.GoName, s.GoName)
 	f.Func().Id("Default" + s.GoName).Params().Id(s.GoName).BlockFunc(func(g *jen.Group) {
 		g.Id("m").Op(":=").Id(s.GoName).Values()
-		setDefaults(g, s.Fields)
+		setDefaults(g, jen.Id("m"), s.Fields)
 		g.Return(jen.Id("m"))
 	})
 }
 
-// setDefaults emits assignments for the fields whose default is not Go's zero
-// value.
-func setDefaults(g *jen.Group, fields []*layout.Field) {
+// setDefaults emits assignments for the fields of m, which is at Go's zero
+// value, whose default is another. Structs are set field by field: that is
+// cheaper than copying a whole one.
+func setDefaults(g *jen.Group, m *jen.Statement, fields []*layout.Field) {
 	for _, field := range fields {
+		if field.Kind == layout.StructKind && !field.Array && !field.IsNullable() {
+			setDefaults(g, m.Clone().Dot(field.GoName), field.Struct.Fields)
+			continue
+		}
 		if v := defaultValue(field); v != nil {
-			g.Id("m").Dot(field.GoName).Op("=").Add(v)
+			g.Add(m.Clone()).Dot(field.GoName).Op("=").Add(v)
 		}
 	}
 }
 
-// defaultValue is a field's default where Go's zero value is not it, else nil.
+// defaultValue is the default of a field that is no plain struct, where Go's
+// zero value is not it, else nil.
 func defaultValue(f *layout.Field) *jen.Statement {
 	d := f.Default
 	switch {
@@ -119,11 +125,6 @@ func defaultValue(f *layout.Field) *jen.Statement {
 			return nil
 		}
 		return jen.Id("new").Call(jen.Id("Default" + f.Struct.GoName).Call())
-	case f.Kind == layout.StructKind:
-		if !hasDefaults(f.Struct) {
-			return nil
-		}
-		return jen.Id("Default" + f.Struct.GoName).Call()
 	case f.Kind == layout.String && f.IsNullable():
 		if d.Null {
 			return nil
@@ -139,15 +140,4 @@ func defaultValue(f *layout.Field) *jen.Statement {
 		return jen.Id(fmt.Sprint(d.Int))
 	}
 	return nil
-}
-
-// hasDefaults reports whether the struct's defaults differ from Go's zero
-// value.
-func hasDefaults(s *layout.Struct) bool {
-	for _, f := range s.Fields {
-		if defaultValue(f) != nil {
-			return true
-		}
-	}
-	return false
 }

@@ -28,15 +28,15 @@ func SetTags(m wire.Message, tags map[string][]Tag) error {
 		if !field.IsValid() {
 			return fmt.Errorf("unknown tags at %q: the struct has no flexible version", pointer)
 		}
-		var raw []wire.RawTag
+		raw := field.Addr().Interface().(*wire.RawTags)
+		raw.Set(nil)
 		for _, t := range list {
 			data, err := hex.DecodeString(t.Hex)
 			if err != nil {
 				return fmt.Errorf("unknown tags at %q: tag %d: %w", pointer, t.Tag, err)
 			}
-			raw = append(raw, wire.RawTag{Tag: t.Tag, Data: data})
+			raw.Append(wire.RawTag{Tag: t.Tag, Data: data})
 		}
-		field.Set(reflect.ValueOf(raw))
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func Tags(m wire.Message) map[string][]Tag {
 
 func collect(s *wire.Struct, v reflect.Value, pointer string, out map[string][]Tag) {
 	if f := v.FieldByName("UnknownTags"); f.IsValid() {
-		for _, t := range f.Interface().([]wire.RawTag) {
+		for _, t := range f.Interface().(wire.RawTags).All() {
 			out[pointer] = append(out[pointer], Tag{t.Tag, hex.EncodeToString(t.Data)})
 		}
 	}

@@ -57,28 +57,19 @@ func (r *Reader) Short(names []string, sizes []int) bool {
 // uvarint reads an unsigned varint of at most five bytes into 32 bits, as
 // Kafka does: bits above the 32nd are dropped, more bytes than needed are fine.
 func (r *Reader) uvarint() (uint32, bool) {
-	if r.off < len(r.buf) && r.buf[r.off] < 0x80 {
-		v := r.buf[r.off]
-		r.off++
-		return uint32(v), true
-	}
-	return r.uvarintSlow()
-}
-
-func (r *Reader) uvarintSlow() (uint32, bool) {
 	var v uint32
-	for i := 0; i < 5; i++ {
-		if r.off+i >= len(r.buf) {
-			return 0, r.fail(r.off, truncatedVarint{})
-		}
-		b := r.buf[r.off+i]
-		v |= uint32(b&0x7f) << (7 * i)
-		if b < 0x80 {
+	b := r.buf[r.off:]
+	for i, c := range b {
+		v |= uint32(c&0x7f) << (7 * i)
+		if c < 0x80 {
 			r.off += i + 1
 			return v, true
 		}
+		if i == 4 {
+			return 0, r.fail(r.off, longVarint{})
+		}
 	}
-	return 0, r.fail(r.off, longVarint{})
+	return 0, r.fail(r.off, truncatedVarint{})
 }
 
 // compactLength reads a varint of length + 1; -1 stands for null, as does

@@ -30,15 +30,37 @@ func (r *Reader) Int8s(n int) []int8 {
 	return out
 }
 
+// CompactInt32s reads an array behind a varint count: the hot one of Kafka's
+// arrays, since the partition lists are made of it.
+func (r *Reader) CompactInt32s(dst *[]int32, nullable bool) bool {
+	n := 0
+	if r.off < len(r.buf) && uint(r.buf[r.off]-1) < 0x7f {
+		n = int(r.buf[r.off]) - 1
+		if 4*n >= len(r.buf)-r.off {
+			r.off++
+			return r.fail(r.off, shortage{count: n, need: uint64(4 * n), left: r.Left()})
+		}
+		r.off++
+	} else {
+		var ok bool
+		if n, ok = r.CompactCount(4, nullable); !ok {
+			return false
+		}
+	}
+	*dst = r.Int32s(n)
+	return true
+}
+
 // Int16s reads an array of n numbers, nil for -1.
 func (r *Reader) Int16s(n int) []int16 {
 	if n < 0 {
 		return nil
 	}
 	out := cut(&r.int16s, n, r.Left(), 2)
-	b := r.Take(2 * n)
+	b := r.Take(2 * n)[:2*n]
 	for i := range out {
-		out[i] = int16(binary.BigEndian.Uint16(b[2*i:]))
+		out[i] = int16(binary.BigEndian.Uint16(b))
+		b = b[2:]
 	}
 	return out
 }
@@ -49,9 +71,10 @@ func (r *Reader) Int32s(n int) []int32 {
 		return nil
 	}
 	out := cut(&r.int32s, n, r.Left(), 4)
-	b := r.Take(4 * n)
+	b := r.Take(4 * n)[:4*n]
 	for i := range out {
-		out[i] = int32(binary.BigEndian.Uint32(b[4*i:]))
+		out[i] = int32(binary.BigEndian.Uint32(b))
+		b = b[4:]
 	}
 	return out
 }
@@ -62,9 +85,10 @@ func (r *Reader) Int64s(n int) []int64 {
 		return nil
 	}
 	out := cut(&r.int64s, n, r.Left(), 8)
-	b := r.Take(8 * n)
+	b := r.Take(8 * n)[:8*n]
 	for i := range out {
-		out[i] = int64(binary.BigEndian.Uint64(b[8*i:]))
+		out[i] = int64(binary.BigEndian.Uint64(b))
+		b = b[8:]
 	}
 	return out
 }

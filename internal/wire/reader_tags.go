@@ -31,25 +31,27 @@ func (r *Reader) Tag() (tag uint32, size int, ok bool) {
 }
 
 // UnknownTag keeps a tag that the schema does not know.
-func (r *Reader) UnknownTag(dst *[]RawTag, tag uint32, size int) bool {
+func (r *Reader) UnknownTag(dst *RawTags, tag uint32, size int) bool {
 	b, ok := r.view(size)
 	if !ok {
 		return r.In("tag")
 	}
-	*dst = append(*dst, RawTag{Tag: tag, Data: b})
+	dst.Append(RawTag{Tag: tag, Data: b})
 	return true
 }
 
-// Tags reads the tagged fields of a struct whose schema has none.
-func (r *Reader) Tags(dst *[]RawTag) bool {
+// NoTags reads the tag count of a struct if it is 0, as it is in most. Where it
+// is not, nothing is read.
+func (r *Reader) NoTags() bool {
 	if r.off < len(r.buf) && r.buf[r.off] == 0 {
 		r.off++
 		return true
 	}
-	return r.tagsSlow(dst)
+	return false
 }
 
-func (r *Reader) tagsSlow(dst *[]RawTag) bool {
+// Tags reads the tagged fields of a struct whose schema has none.
+func (r *Reader) Tags(dst *RawTags) bool {
 	n, ok := r.TagCount()
 	if !ok {
 		return r.In("tags")

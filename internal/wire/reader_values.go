@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+	"unsafe"
 )
 
 // String reads a string behind an int16 length.
@@ -13,8 +14,27 @@ func (r *Reader) String(dst *string) bool {
 
 // CompactString reads a string behind a varint length.
 func (r *Reader) CompactString(dst *string) bool {
+	if s, ok := r.shortText(); ok {
+		*dst = s
+		return true
+	}
 	n, ok := r.compactLength()
 	return ok && r.setString(dst, n)
+}
+
+// shortText is the fast path for the strings of most frames: a length of one
+// byte, and all of it there. Where it does not apply, nothing is read.
+func (r *Reader) shortText() (string, bool) {
+	if r.off >= len(r.buf) {
+		return "", false
+	}
+	n := int(r.buf[r.off])
+	if n == 0 || n >= 0x80 || n > len(r.buf)-r.off {
+		return "", false
+	}
+	s := unsafe.String((*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.buf)), r.off+1)), n-1)
+	r.off += n
+	return s, true
 }
 
 func (r *Reader) setString(dst *string, n int) bool {
@@ -34,6 +54,10 @@ func (r *Reader) NullString(dst *NullString) bool {
 
 // CompactNullString reads a nullable string behind a varint length.
 func (r *Reader) CompactNullString(dst *NullString) bool {
+	if s, ok := r.shortText(); ok {
+		dst.S, dst.Valid = s, true
+		return true
+	}
 	n, ok := r.compactLength()
 	return ok && r.setNullString(dst, n)
 }
@@ -58,6 +82,11 @@ func (r *Reader) Bytes(dst *[]byte, nullable bool) bool {
 // nullable.
 func (r *Reader) CompactBytes(dst *[]byte, nullable bool) bool {
 	n, ok := r.compactLength()
+	if ok && uint(n) <= uint(len(r.buf)-r.off) {
+		*dst = r.buf[r.off : r.off+n : r.off+n]
+		r.off += n
+		return true
+	}
 	return ok && r.setBytes(dst, n, nullable)
 }
 
@@ -83,6 +112,14 @@ func (r *Reader) Count(elemSize int, nullable bool) (int, bool) {
 
 // CompactCount is Count for a varint length.
 func (r *Reader) CompactCount(elemSize int, nullable bool) (int, bool) {
+	if r.off < len(r.buf) {
+		n := int(r.buf[r.off]) - 1
+		if uint(n) < 0x7f && n*elemSize < len(r.buf)-r.off && n <= r.elements {
+			r.off++
+			r.elements -= n
+			return n, true
+		}
+	}
 	n, ok := r.compactLength()
 	if !ok {
 		return 0, false
@@ -97,7 +134,7 @@ func (r *Reader) checkCount(n, elemSize int, nullable bool) (int, bool) {
 		return 0, r.fail(r.off, notNullable{})
 	case n <= 0:
 		return n, true
-	case n > r.Left()/elemSize:
+	case uint64(n)*uint64(elemSize) > uint64(r.Left()):
 		return 0, r.fail(r.off, shortage{need: uint64(n) * uint64(elemSize), left: r.Left(), count: n})
 	case n > MaxArray:
 		return 0, r.fail(r.off, tooLong{what: "array", n: n, limit: MaxArray, unit: "elements"})

@@ -43,6 +43,32 @@ type RawTag struct {
 	Data []byte
 }
 
+// RawTags are the unknown tags of one struct. Almost no struct has any, so the
+// zero value, none, takes one word only.
+type RawTags struct{ list *[]RawTag }
+
+// All returns the tags in the order in which they were read.
+func (t RawTags) All() []RawTag {
+	if t.list == nil {
+		return nil
+	}
+	return *t.list
+}
+
+// Len is the number of tags.
+func (t RawTags) Len() int { return len(t.All()) }
+
+// Set replaces the tags. They are encoded only if their numbers rise.
+func (t *RawTags) Set(tags []RawTag) {
+	t.list = nil
+	if len(tags) > 0 {
+		t.list = &tags
+	}
+}
+
+// Append adds a tag.
+func (t *RawTags) Append(tag RawTag) { t.Set(append(t.All(), tag)) }
+
 // Message is what every generated message offers.
 type Message interface {
 	// Decode reads the message from the front of frame in the given version and

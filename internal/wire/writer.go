@@ -45,9 +45,14 @@ func (w *Writer) KeepSegments() { w.keep = true }
 
 // Reset empties the writer and keeps its buffer.
 func (w *Writer) Reset() {
-	clear(w.segments)
-	w.off, w.outside, w.segments = 0, 0, w.segments[:0]
-	w.failure = failure{}
+	w.off = 0
+	if len(w.segments) > 0 {
+		clear(w.segments)
+		w.outside, w.segments = 0, w.segments[:0]
+	}
+	if w.reason != nil {
+		w.failure = failure{}
+	}
 }
 
 // Len is the number of bytes written, those in segments included.
@@ -102,6 +107,33 @@ func (w *Writer) Extend(n int) []byte {
 	return b
 }
 
+// Room returns an empty slice with capacity for n bytes, to be appended to and
+// given to Wrote.
+func (w *Writer) Room(n int) []byte {
+	if len(w.buf)-w.off < n {
+		w.grow(n)
+	}
+	return w.buf[w.off:w.off]
+}
+
+// Wrote takes over what was appended to a slice that Room returned.
+func (w *Writer) Wrote(b []byte) { w.off += len(b) }
+
+// AppendUvarint appends an unsigned varint to b.
+func AppendUvarint(b []byte, v uint32) []byte {
+	if v < 0x80 {
+		return append(b, byte(v))
+	}
+	return appendLongUvarint(b, v)
+}
+
+func appendLongUvarint(b []byte, v uint32) []byte {
+	for ; v >= 0x80; v >>= 7 {
+		b = append(b, byte(v)|0x80)
+	}
+	return append(b, byte(v))
+}
+
 func (w *Writer) grow(n int) {
 	size := max(2*len(w.buf), w.off+n, 512)
 	buf := make([]byte, size)
@@ -120,13 +152,7 @@ func (w *Writer) Uvarint(v uint32) {
 }
 
 func (w *Writer) uvarintSlow(v uint32) {
-	b := w.Extend(uvarintSize(v))
-	i := 0
-	for ; v >= 0x80; i++ {
-		b[i] = byte(v) | 0x80
-		v >>= 7
-	}
-	b[i] = byte(v)
+	w.Wrote(appendLongUvarint(w.Room(5), v))
 }
 
 func uvarintSize(v uint32) int { return (bits.Len32(v|1) + 6) / 7 }

@@ -42,9 +42,10 @@ func (w *Writer) TagsBelow(tags []RawTag, tag uint32) ([]RawTag, bool) {
 }
 
 // Tags appends the tagged fields of a struct whose schema has none.
-func (w *Writer) Tags(tags []RawTag) bool {
-	w.Uvarint(uint32(len(tags)))
-	return len(tags) == 0 || w.RawTags(tags, 0)
+func (w *Writer) Tags(tags RawTags) bool {
+	all := tags.All()
+	w.Uvarint(uint32(len(all)))
+	return w.RawTags(all, 0)
 }
 
 // RawTags appends unknown tags. None may be below min, which is one more than
@@ -68,9 +69,19 @@ func (w *Writer) rawTags(tags []RawTag) bool {
 	return true
 }
 
+// ZeroTags appends the tag count of a struct without tags.
+func (w *Writer) ZeroTags() bool {
+	if w.off == len(w.buf) {
+		w.grow(1)
+	}
+	w.buf[w.off] = 0
+	w.off++
+	return true
+}
+
 // NoTags fails where a version that is not flexible is given unknown tags.
-func (w *Writer) NoTags(tags []RawTag) bool {
-	return len(tags) == 0 || w.fail(-1, noTags{})
+func (w *Writer) NoTags(tags RawTags) bool {
+	return tags.Len() == 0 || w.fail(-1, noTags{})
 }
 
 // Absent fails for a field that is set, but does not exist in this version.

@@ -16,17 +16,21 @@ func (w *Writer) String(s string) bool {
 
 // CompactString appends a string behind a varint length.
 func (w *Writer) CompactString(s string) bool {
+	n := len(s) + 1
+	if n >= 0x80 {
+		return w.longString(s)
+	}
+	b := w.Extend(n)
+	b[0] = byte(n)
+	copy(b[1:], s)
+	return true
+}
+
+func (w *Writer) longString(s string) bool {
 	if len(s) > MaxString {
 		return w.stringTooLong(len(s))
 	}
-	n := uint32(len(s) + 1)
-	if n < 0x80 {
-		b := w.Extend(1 + len(s))
-		b[0] = byte(n)
-		copy(b[1:], s)
-		return true
-	}
-	w.uvarintSlow(n)
+	w.uvarintSlow(uint32(len(s) + 1))
 	copy(w.Extend(len(s)), s)
 	return true
 }
@@ -35,33 +39,15 @@ func (w *Writer) stringTooLong(n int) bool {
 	return w.fail(-1, tooLong{what: "string", n: n, limit: MaxString, unit: "bytes"})
 }
 
-// NullString appends a nullable string behind an int16 length.
-func (w *Writer) NullString(s NullString, nullable bool) bool {
-	if s.Valid {
-		return w.String(s.S)
-	}
-	if !nullable {
-		return w.fail(-1, notNullable{})
-	}
-	w.Int16(-1)
-	return true
+// TooLong fails for a string of n bytes, more than MaxString.
+func (w *Writer) TooLong(field string, n int) bool {
+	w.stringTooLong(n)
+	return w.In(field)
 }
 
-// CompactNullString appends a nullable string behind a varint length.
-func (w *Writer) CompactNullString(s NullString, nullable bool) bool {
-	if s.Valid {
-		return w.CompactString(s.S)
-	}
-	if !nullable {
-		return w.fail(-1, notNullable{})
-	}
-	w.Uvarint(0)
-	return true
-}
-
-// Bytes32 appends bytes behind an int32 length. Nil is null where nullable,
+// bytes32 appends bytes behind an int32 length. Nil is null where nullable,
 // and empty elsewhere.
-func (w *Writer) Bytes32(b []byte, nullable bool) bool {
+func (w *Writer) bytes32(b []byte, nullable bool) bool {
 	if b == nil && nullable {
 		w.Int32(-1)
 		return true
@@ -71,8 +57,8 @@ func (w *Writer) Bytes32(b []byte, nullable bool) bool {
 	return true
 }
 
-// CompactBytes appends bytes behind a varint length.
-func (w *Writer) CompactBytes(b []byte, nullable bool) bool {
+// compactBytes appends bytes behind a varint length.
+func (w *Writer) compactBytes(b []byte, nullable bool) bool {
 	if b == nil && nullable {
 		w.Uvarint(0)
 		return true
@@ -86,7 +72,7 @@ func (w *Writer) CompactBytes(b []byte, nullable bool) bool {
 // writer keeps them.
 func (w *Writer) Records(b []byte, nullable bool) bool {
 	if !w.keep || len(b) < SegmentSize {
-		return w.Bytes32(b, nullable)
+		return w.bytes32(b, nullable)
 	}
 	w.Int32(int32(len(b)))
 	w.segment(b)
@@ -97,7 +83,7 @@ func (w *Writer) Records(b []byte, nullable bool) bool {
 // the writer keeps them.
 func (w *Writer) CompactRecords(b []byte, nullable bool) bool {
 	if !w.keep || len(b) < SegmentSize {
-		return w.CompactBytes(b, nullable)
+		return w.compactBytes(b, nullable)
 	}
 	w.Uvarint(uint32(len(b)) + 1)
 	w.segment(b)
@@ -155,6 +141,25 @@ func (w *Writer) Int32s(v []int32) {
 	for i, x := range v {
 		binary.BigEndian.PutUint32(b[4*i:], uint32(x))
 	}
+}
+
+// CompactInt32s appends an array behind a varint count.
+func (w *Writer) CompactInt32s(v []int32, null, nullable bool) bool {
+	if null || len(v) >= 0x7f {
+		if !w.CompactCount(len(v), null, nullable) {
+			return false
+		}
+		w.Int32s(v)
+		return true
+	}
+	b := w.Extend(1 + 4*len(v))
+	b[0] = byte(len(v) + 1)
+	b = b[1 : 1+4*len(v)]
+	for _, x := range v {
+		binary.BigEndian.PutUint32(b, uint32(x))
+		b = b[4:]
+	}
+	return true
 }
 
 // Int64s appends the elements of an array.
