@@ -9,8 +9,9 @@ import (
 	"kafka-iggy-bridge/gen/layout"
 )
 
-func messageFile(m *layout.Message) *jenFile {
-	f := newFile()
+// messageCode emits everything of one message: types, methods, one decoder and
+// one encoder for each layout, and the schema.
+func messageCode(f *jenFile, m *layout.Message) {
 	for _, s := range m.Structs {
 		structType(f, m, s)
 		defaultFunc(f, s)
@@ -26,7 +27,6 @@ func messageFile(m *layout.Message) *jenFile {
 		schemaVar(f, s)
 	}
 	messageSchema(f, m)
-	return f
 }
 
 func structType(f *jenFile, m *layout.Message, s *layout.Struct) {

@@ -15,8 +15,7 @@ const apiVersionsKey = 18
 
 // apisFile emits the table of API keys: names, versions, header versions and
 // constructors.
-func apisFile(kafka string, msgs []*layout.Message) *jenFile {
-	f := newFile()
+func apisFile(f *jenFile, kafka string, msgs []*layout.Message) *jenFile {
 	f.Comment("KafkaVersion is the Kafka release whose specs the package is made from.")
 	f.Const().Id("KafkaVersion").Op("=").Lit(kafka)
 
@@ -96,8 +95,7 @@ func constructor(m *layout.Message) *jen.Statement {
 }
 
 // messagesFile emits the table of all messages by name.
-func messagesFile(msgs []*layout.Message) *jenFile {
-	f := newFile()
+func messagesFile(f *jenFile, msgs []*layout.Message) *jenFile {
 	f.Var().Id("messages").Op("=").Index().Id("messageEntry").ValuesFunc(func(g *jen.Group) {
 		for _, m := range msgs {
 			if m.Root == nil {
