@@ -1,0 +1,77 @@
+package bridge
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+)
+
+const timeIndexPrefix = "time-index/"
+
+func timeIndexKeys(id [16]byte) string { return timeIndexPrefix + hex.EncodeToString(id[:]) + "/" }
+
+// restoreIndex fills a partition's index from the internal state, once.
+func (b *Bridge) restoreIndex(ctx context.Context, p *partition, end int64) {
+	p.mu.Lock()
+	done := p.indexRestored
+	p.indexRestored = true
+	p.mu.Unlock()
+	if done {
+		return
+	}
+	raw, ok := b.state.get(timeIndexKeys(p.topic.id) + strconv.Itoa(int(p.id)))
+	if !ok {
+		return
+	}
+	var snapshot []byte
+	err := json.Unmarshal(raw, &snapshot)
+	if err == nil {
+		err = p.index.restore(snapshot, end)
+	}
+	if err != nil {
+		// The index grows again from the log.
+		b.log.WithError(err).WithField("topic", p.topic.name).WithField("partition", p.id).Warn("a stored time index cannot be read")
+	}
+}
+
+// saveIndexes stores the time indexes that changed. What cannot be saved is
+// read from the log again when it is needed.
+func (b *Bridge) saveIndexes(ctx context.Context) {
+	for _, t := range b.catalog.list() {
+		for _, p := range t.state.all() {
+			if err := ctx.Err(); err != nil {
+				return
+			}
+			hw, known := p.watermark()
+			if !known {
+				continue
+			}
+			b.restoreIndex(ctx, p, hw)
+			snapshot := p.index.snapshot()
+			if snapshot == nil {
+				continue
+			}
+			if err := b.state.put(ctx, timeIndexKeys(t.ID)+strconv.Itoa(int(p.id)), snapshot); err != nil {
+				p.index.keepChanged()
+				b.log.WithError(err).Warn("time indexes could not be stored")
+				return
+			}
+		}
+	}
+}
+
+// forget removes from the internal state what it knows of a topic that is gone.
+func (b *Bridge) forget(t *Topic) {
+	b.spawn(func() {
+		ctx, cancel := context.WithTimeout(b.ctx, b.config.OperationTimeout)
+		defer cancel()
+		keys := b.state.keys(timeIndexKeys(t.ID))
+		if stored, ok := b.state.storedConfig(t.Name); ok && stored.ID == hex.EncodeToString(t.ID[:]) {
+			keys = append(keys, topicConfigPrefix+t.Name)
+		}
+		if err := b.state.remove(ctx, keys...); err != nil && ctx.Err() == nil {
+			b.log.WithError(err).WithField("topic", t.Name).Warn("the state of a deleted topic could not be removed")
+		}
+	})
+}
