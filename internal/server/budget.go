@@ -1,0 +1,51 @@
+package server
+
+import "sync"
+
+// budget bounds what a connection holds: requests read but not answered, answers
+// made but not written. One goroutine takes, any may give back.
+type budget struct {
+	maxItems int
+	maxBytes int
+	freed    chan struct{} // wakes the taker; capacity 1
+
+	mu    sync.Mutex
+	items int
+	bytes int
+}
+
+func newBudget(maxItems, maxBytes int) *budget {
+	return &budget{maxItems: maxItems, maxBytes: maxBytes, freed: make(chan struct{}, 1)}
+}
+
+// tryTake takes room for one item of n bytes. An item larger than the whole
+// budget is let in when nothing else is there, or it would wait for ever.
+func (b *budget) tryTake(n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.items > 0 && (b.items >= b.maxItems || b.bytes+n > b.maxBytes) {
+		return false
+	}
+	b.items++
+	b.bytes += n
+	return true
+}
+
+// give returns the room of one item of n bytes.
+func (b *budget) give(n int) {
+	b.mu.Lock()
+	b.items--
+	b.bytes -= n
+	b.mu.Unlock()
+	select {
+	case b.freed <- struct{}{}:
+	default: // the taker has not seen the last wake yet; one is enough
+	}
+}
+
+// idle tells whether nothing is held.
+func (b *budget) idle() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.items == 0
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/sirupsen/logrus"
+
+	"kafka-iggy-bridge/internal/server/parking"
+	"kafka-iggy-bridge/internal/telemetry"
+)
+
+// panicError is a panic of a handler.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// work applies the connection's requests in order and hands on their answers.
+func (c *conn) work() {
+	defer close(c.answers)
+	ended := false
+	for r := range c.requests {
+		if ended || c.ctx.Err() != nil {
+			c.drop(r)
+			continue
+		}
+		ended = c.apply(r)
+	}
+}
+
+// apply serves one request. It returns true when no request of the connection
+// may be applied after it.
+func (c *conn) apply(r request) (last bool) {
+	resp, err := c.dispatch(r.frame.buf)
+	if err != nil {
+		resp.release()
+		c.drop(r)
+		c.fail(err)
+		return true
+	}
+	if len(resp.Segments) == 0 {
+		resp.release()
+		c.drop(r)
+	} else if a := (answer{request: r, response: resp, size: resp.size()}); !c.hand(a) {
+		resp.release()
+		c.drop(r)
+		return true
+	}
+	if resp.Close {
+		c.drain(parking.ErrClientGone)
+	}
+	return resp.Close
+}
+
+// dispatch calls the dispatcher and turns its panics into errors.
+func (c *conn) dispatch(b []byte) (resp Response, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			resp, err = Response{}, &panicError{value: v, stack: debug.Stack()}
+		}
+	}()
+	return c.srv.dispatcher.Dispatch(c.ctx, &c.peer, b)
+}
+
+// hand gives an answer to the writer when the backlog has room for it. It
+// returns false when the connection is given up.
+func (c *conn) hand(a answer) bool {
+	for !c.backlog.tryTake(a.size) {
+		select {
+		case <-c.backlog.freed:
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+	c.answers <- a // has room for all of the budget
+	return true
+}
+
+// fail ends the connection after a request that has no answer, with one line in
+// the log. The answers before it are still written.
+func (c *conn) fail(err error) {
+	fields := logrus.Fields{"reason": err.Error()}
+	var request *RequestError
+	if errors.As(err, &request) {
+		fields = logrus.Fields{"api": request.API, "version": request.Version, "reason": request.Err.Error()}
+	}
+	log := c.log.WithFields(fields)
+	var panicked *panicError
+	switch {
+	case errors.As(err, &panicked):
+		c.srv.metrics.ConnectionClosed(telemetry.ClosedPanic)
+		log.WithField("stack", string(panicked.stack)).Error("connection closed: a handler panicked")
+	case c.ctx.Err() != nil:
+		log.Debug("a request was cut by the end of the bridge")
+	case errors.Is(err, ErrMalformed), errors.Is(err, ErrUnsupported):
+		c.srv.metrics.ConnectionClosed(telemetry.ClosedMalformed)
+		log.Warn("connection closed")
+	default:
+		log.Error("connection closed: a request failed without an answer")
+	}
+	c.drain(parking.ErrClientGone)
+}
+
+// drop releases a request that is answered or never will be.
+func (c *conn) drop(r request) {
+	r.frame.release()
+	c.inFlight.give(r.size)
+}
