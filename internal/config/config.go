@@ -1,0 +1,139 @@
+package config
+
+import "time"
+
+// Config is the effective configuration.
+type Config struct {
+	Kafka    Kafka
+	Iggy     Iggy
+	Embedded Embedded
+	Bridge   Bridge
+	Topics   Topics
+	Fetch    Fetch
+	HTTP     HTTP
+	Log      Log
+
+	// MessageMaxBytes is message.max.bytes: the largest record batch taken.
+	MessageMaxBytes int64
+	// ShutdownGrace is shutdown.grace: the time for an orderly end.
+	ShutdownGrace time.Duration
+
+	// values are what the keys were set to, and where, for Print.
+	values map[string]value
+}
+
+// Kafka is the side that Kafka clients see.
+type Kafka struct {
+	// Listen is the address to listen on, host:port.
+	Listen string
+	// Advertised is the address told to clients, host:port; empty for that of
+	// the listener.
+	Advertised string
+	// NodeID is this bridge's broker id.
+	NodeID int
+	// ClusterID is the cluster id to report; empty for the one kept in Iggy.
+	ClusterID string
+	// MaxRequestBytes is the largest request frame taken.
+	MaxRequestBytes int64
+	// MaxConnections is the number of connections at the same time.
+	MaxConnections int
+	// MaxInFlightRequests and MaxInFlightBytes bound what is read ahead per
+	// connection.
+	MaxInFlightRequests int
+	MaxInFlightBytes    int64
+	// MaxResponseBacklog bounds what waits for a slow reader, per connection.
+	MaxResponseBacklog int64
+	// IdleTimeout, RequestReadTimeout and WriteTimeout end silent, slowly
+	// sending and slowly reading connections.
+	IdleTimeout        time.Duration
+	RequestReadTimeout time.Duration
+	WriteTimeout       time.Duration
+}
+
+// Iggy is the Iggy server that stores everything.
+type Iggy struct {
+	// Address is its TCP address, host:port; empty for the embedded engine.
+	Address string
+	// Username and Password are the bridge's own account. Password has been read
+	// from iggy.password_file where that is set.
+	Username string
+	Password string
+	// PasswordFile is where Password was read from, if anywhere.
+	PasswordFile string
+	TLS          IggyTLS
+	// PoolSize is the number of connections for writing; reading has as many.
+	PoolSize int
+	// ConnectTimeout bounds connecting and logging in, RequestTimeout each call.
+	ConnectTimeout time.Duration
+	RequestTimeout time.Duration
+	// WatchInterval is how often topics that consumers wait for are looked at
+	// for messages of other writers.
+	WatchInterval time.Duration
+	// RefreshInterval is how often topics that others made in Iggy are looked for.
+	RefreshInterval time.Duration
+}
+
+// IggyTLS is how connections to Iggy are encrypted.
+type IggyTLS struct {
+	Enabled bool
+	// Domain is the name in the server's certificate; empty for the address' host.
+	Domain string
+	// CAFile holds the authorities to trust, in PEM; empty for the system's.
+	CAFile string
+	// SkipVerify takes any certificate.
+	SkipVerify bool
+}
+
+// Fsync policies of the embedded engine.
+const (
+	FsyncNever    = "never"
+	FsyncInterval = "interval"
+	FsyncAlways   = "always"
+)
+
+// Embedded is the engine inside the bridge, used when Iggy.Address is empty.
+type Embedded struct {
+	// DataDir is the folder of its data.
+	DataDir string
+	// Fsync is one of the Fsync constants, FsyncInterval the time between syncs.
+	Fsync         string
+	FsyncInterval time.Duration
+	// SegmentBytes is the size at which a new segment is begun.
+	SegmentBytes int64
+	// Listen is where it serves Iggy's TCP protocol, host:port.
+	Listen string
+}
+
+// Location is where in Iggy a topic lies.
+type Location struct{ Stream, Topic string }
+
+// Bridge is the layout in Iggy.
+type Bridge struct {
+	// Stream holds all topics; empty for a stream per topic.
+	Stream string
+	// Topics are the places of single topics, by Kafka name.
+	Topics map[string]Location
+	// StateStream is the stream of the bridge's own topics.
+	StateStream string
+}
+
+// Topics is how topics are created.
+type Topics struct {
+	AutoCreate        bool
+	DefaultPartitions int
+}
+
+// Fetch is how records are served.
+type Fetch struct {
+	// CacheBytes bounds the memory for recent batches; 0 turns the cache off.
+	CacheBytes int64
+}
+
+// HTTP is the endpoint for metrics and health.
+type HTTP struct {
+	// Listen is its address, host:port; empty for none.
+	Listen string
+}
+
+// Log is what is logged, and how.
+type Log struct{ Level, Format string }
