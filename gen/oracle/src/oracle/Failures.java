@@ -47,7 +47,16 @@ final class Failures {
         // Of the versions that have the field, the last one says what a value looks like.
         int has = Math.min(f.versions.to(), spec.valid.to());
         Values values = new Values(Vectors.random(seed, spec, version, "value" + here), Values.Case.SMALL, has);
-        line(sink, pointer, here, f, "absent", values.field(f));
+        JsonNode value = values.field(f);
+        while (isDefault(f, value)) {
+            value = values.field(f);
+        }
+        line(sink, pointer, here, f, "absent", value);
+    }
+
+    /** Whether a made-up number is the field's default by accident: then it would not count as set. */
+    private static boolean isDefault(Spec.Field f, JsonNode value) {
+        return value.isIntegralNumber() && value.longValue() == Long.decode(f.spelledDefault.isEmpty() ? "0" : f.spelledDefault);
     }
 
     private void line(Vectors.Sink sink, String pointer, String here, Spec.Field f, String kind, JsonNode value) throws IOException {

@@ -1,0 +1,1 @@
+"""Drives real Kafka clients against a broker and compares what they wrote with what they read."""
