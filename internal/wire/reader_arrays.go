@@ -9,6 +9,9 @@ const slabElements = 1024
 // cut takes n elements from the front of a slab and refills it when it is too
 // small. The rest of the frame bounds the refill: more numbers cannot come.
 func cut[T any](slab *[]T, n, left, size int) []T {
+	if n == 0 {
+		return []T{} // not null, even where the slab is
+	}
 	if n > len(*slab) {
 		*slab = make([]T, max(n, min(slabElements, left/size)))
 	}

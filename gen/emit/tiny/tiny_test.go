@@ -335,3 +335,22 @@ func TestViewsAreNotCopied(t *testing.T) {
 		t.Errorf("name %q, blob %q: copies, want views of the frame", back.Name.S, back.Blob)
 	}
 }
+
+func TestEmptyIsNotNull(t *testing.T) {
+	t.Parallel()
+	for version := range wireForms {
+		m := full(version)
+		m.Numbers, m.Words, m.Items, m.Blob, m.Name = []int32{}, []string{}, []TinyShapesItem{}, []byte{}, wire.String("")
+		raw, err := m.Append(nil, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back TinyShapes
+		if _, err := back.Decode(version, raw); err != nil {
+			t.Fatal(err)
+		}
+		if back.Numbers == nil || back.Words == nil || back.Items == nil || back.Blob == nil || !back.Name.Valid {
+			t.Errorf("v%d: something empty comes back as null: %+v", version, back)
+		}
+	}
+}
