@@ -59,7 +59,7 @@ bench-codec:
 	$(GO) run ./internal/benchmarks/codec
 
 bench-bridge: build
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/benchmarks/bridge
+	$(GO) run ./internal/benchmarks/bridge -binary $(BIN)/kafka-iggy-bridge
 
 # Every fuzz target for FUZZTIME, one after the other.
 fuzz:
