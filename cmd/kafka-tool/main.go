@@ -37,7 +37,7 @@ func main() {
 // run runs the tool and returns its exit code. Errors are one line on stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would stand for the process's own
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -76,8 +76,24 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return tool.Inputf("%w; %s --help lists the flags", err, c.CommandPath())
 	})
+	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newAPIs(), newGenerate(), newDecode(), newEncode(), newVerify(), newSend())
 	return root
+}
+
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show what a command does",
+		Args:  arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return tool.Inputf("there is no command %q; kafka-tool --help lists them", args[0])
+			}
+			return c.Help()
+		},
+	}
 }
 
 // arguments takes between least and most arguments; usage says which.

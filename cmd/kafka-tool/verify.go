@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ func verifyFiles(out io.Writer, paths []string) (passed, failed int, err error) 
 				return
 			}
 			failed++
-			if _, err := fmt.Fprintf(out, "%s:%d: %s: %s\n", path, r.Line, r.Case.Name(), oneLine(r.Err.Error())); err != nil {
+			if _, err := fmt.Fprintf(out, "%s:%d: %s: %s\n", path, r.Line, r.Case.Name(), strings.ReplaceAll(r.Err.Error(), "\n", "; ")); err != nil {
 				printing = err
 			}
 		})

@@ -207,7 +207,8 @@ func float(src any, dst reflect.Value) error {
 	case string:
 		switch x {
 		case "NaN":
-			dst.SetFloat(math.NaN())
+			// Java's NaN; Go's own has another bit set.
+			dst.SetFloat(math.Float64frombits(0x7ff8000000000000))
 			return nil
 		case "Infinity", "-Infinity":
 			sign := 1

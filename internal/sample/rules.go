@@ -8,6 +8,12 @@ type (
 	null  struct{} // null where the version allows it, else the default
 	empty struct{} // an array without elements
 	batch struct{} // a record batch of a producer
+
+	// before is a rule for the versions below one; others have none.
+	before struct {
+		version int16
+		rule    any
+	}
 )
 
 // nobody is a broker's id that no cluster has.
@@ -34,7 +40,9 @@ var rules = map[string]any{
 
 	// Nothing is to be created or changed.
 	"ValidateOnly": true, "AllowAutoTopicCreation": false,
-	"BrokerId": nobody, "VoterId": nobody, "ControllerId": nobody, "CandidateId": nobody, "LeaderId": nobody, "BrokerIds": nobody,
+	// Naming a topic creates it in versions without a flag against that.
+	"Metadata.Topics": before{4, null{}},
+	"BrokerId":        nobody, "VoterId": nobody, "ControllerId": nobody, "CandidateId": nobody, "LeaderId": nobody, "BrokerIds": nobody,
 	"CreateTopics.Name": "kafka-tool-new", "CreateTopics.NumPartitions": 1, "CreateTopics.ReplicationFactor": 1,
 	"CreateTopics.Assignments": empty{}, "CreateTopics.Configs": empty{},
 	"CreatePartitions.Count": 2, "CreatePartitions.Assignments": null{},
@@ -74,10 +82,10 @@ var rules = map[string]any{
 	"PrincipalType": "User", "OwnerPrincipalType": null{}, "OwnerPrincipalName": null{},
 	"AlterConfigs.Name": "retention.ms", "AlterConfigs.Value": "86400000",
 	"IncrementalAlterConfigs.Name": "retention.ms", "IncrementalAlterConfigs.Value": "86400000",
-	"EntityType": "user", "AlterClientQuotas.Key": "producer_byte_rate", "AlterClientQuotas.Value": 1024.5, "AlterUserScramCredentials.Mechanism": 1,
+	"EntityType": "user", "AlterClientQuotas.Key": "producer_byte_rate", "AlterClientQuotas.Value": 1024.0, "AlterUserScramCredentials.Mechanism": 1,
 
 	// The connection itself.
 	"ClientSoftwareName": "kafka-tool", "ClientSoftwareVersion": "1.0.0", "NodeId": keep{},
 	"SaslHandshake.Mechanism": "PLAIN", "AuthBytes": []byte("\x00kafka-tool\x00kafka-tool"),
-	"ClientInstanceId": wire.UUID{},
+	"GetTelemetrySubscriptions.ClientInstanceId": wire.UUID{},
 }

@@ -113,7 +113,11 @@ func (f *filler) array(field *wire.Field, dst reflect.Value, n, depth int) {
 	f.left -= n
 	out := reflect.MakeSlice(dst.Type(), n, n)
 	for i := range n {
-		f.value(field, out.Index(i), depth)
+		if f.opts.Sendable {
+			f.sendableValue(field, out.Index(i), depth)
+		} else {
+			f.value(field, out.Index(i), depth)
+		}
 	}
 	dst.Set(out)
 }

@@ -17,7 +17,7 @@ func (f *filler) sendable(s *wire.Struct, slot wire.Slot, dst reflect.Value, dep
 	api := strings.TrimSuffix(f.schema.Name, "Request")
 	name := slot.Field.Name
 	name = strings.ToUpper(name[:1]) + name[1:]
-	if want, ok := lookup(api, name); ok {
+	if want, ok := lookup(api, name, f.version); ok {
 		f.apply(want, slot, dst)
 		return
 	}
@@ -33,11 +33,14 @@ func (f *filler) sendable(s *wire.Struct, slot wire.Slot, dst reflect.Value, dep
 }
 
 // lookup finds the rule for a field: that of the API, or the general one.
-func lookup(api, name string) (any, bool) {
-	if want, ok := rules[api+"."+name]; ok {
-		return want, true
+func lookup(api, name string, version int16) (any, bool) {
+	want, ok := rules[api+"."+name]
+	if !ok {
+		want, ok = rules[name]
 	}
-	want, ok := rules[name]
+	if b, limited := want.(before); limited {
+		return b.rule, version < b.version
+	}
 	return want, ok
 }
 

@@ -42,8 +42,13 @@ func checkSendable(t *testing.T, s *wire.Struct, v reflect.Value, version int16,
 				t.Errorf("%s v%d: %d elements", name, version, f.Len())
 			}
 			for i := range f.Len() {
-				if slot.Field.Struct != nil {
-					checkSendable(t, slot.Field.Struct, f.Index(i), version, name)
+				switch e := f.Index(i); {
+				case slot.Field.Struct != nil:
+					checkSendable(t, slot.Field.Struct, e, version, name)
+				case e.Kind() == reflect.String && !legal.MatchString(e.String()):
+					t.Errorf("%s v%d: holds the name %q", name, version, e.String())
+				case e.CanInt() && (e.Int() < 0 || e.Int() > 2) && e.Int() != nobody:
+					t.Errorf("%s v%d: holds the number %d", name, version, e.Int())
 				}
 			}
 		case strings.HasSuffix(slot.Field.Name, "WaitMs") && f.Int() > 1000:
@@ -82,6 +87,20 @@ func TestSendableTopics(t *testing.T) {
 	}
 	if !filter.Filters[0].ResourceNameFilter.Valid || !filter.Filters[0].PrincipalFilter.Valid {
 		t.Errorf("DeleteAcls filters by %+v, which is not one resource and principal", filter.Filters[0])
+	}
+}
+
+// TestSendableMetadata: a topic is named only where that does not create it.
+func TestSendableMetadata(t *testing.T) {
+	t.Parallel()
+	for version := int16(0); version <= 13; version++ {
+		m := generated.DefaultMetadataRequest()
+		if err := Fill(&m, version, NewRand(1, 1), Options{Sendable: true}); err != nil {
+			t.Fatal(err)
+		}
+		if named := len(m.Topics) > 0; named != (version >= 4) || named && m.AllowAutoTopicCreation {
+			t.Errorf("v%d: %+v", version, m)
+		}
 	}
 }
 

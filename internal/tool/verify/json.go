@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func sameNumber(a, b string) bool {
 	}
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
-	return errX == nil && errY == nil && x == y
+	return errX == nil && errY == nil && math.Float64bits(x) == math.Float64bits(y)
 }
 
 // replace returns a JSON text with one value replaced, or added to an object.
