@@ -26,8 +26,12 @@ func (f *filler) integer(bits int) int64 {
 	}
 }
 
+// javaNaN are the bits of the NaN that Java writes, the only one that survives
+// JSON.
+const javaNaN = 0x7ff8000000000000
+
 var floats = []float64{0, math.Copysign(0, -1), 1, -1.5, 0.1, 1e21, math.MaxFloat64, math.SmallestNonzeroFloat64,
-	math.Inf(1), math.Inf(-1), math.NaN()}
+	math.Inf(1), math.Inf(-1), math.Float64frombits(javaNaN)}
 
 func (f *filler) float() float64 {
 	if f.one(2) {
