@@ -84,20 +84,14 @@ func (c *conn) getTokens(r *protocol.Reader) error {
 	return nil
 }
 
-// readTokenName reads a token's name.
-func readTokenName(r *protocol.Reader) string {
-	name := r.Name()
-	if r.Err() == nil && (len(name) < minTokenName || len(name) > maxTokenName) {
-		r.Fail(protocol.ErrInvalidTokenName)
-	}
-	return name
-}
-
 func (c *conn) createToken(r *protocol.Reader) error {
-	name, expiry := readTokenName(r), r.U64()
+	name, expiry := r.Name(), r.U64()
 	u, err := c.begin(r)
 	if err != nil {
 		return err
+	}
+	if len(name) < minTokenName || len(name) > maxTokenName {
+		return protocol.ErrInvalidTokenName
 	}
 	raw := make([]byte, tokenBytes)
 	if _, err := rand.Read(raw); err != nil {
@@ -135,7 +129,7 @@ func (c *conn) createToken(r *protocol.Reader) error {
 }
 
 func (c *conn) deleteToken(r *protocol.Reader) error {
-	name := readTokenName(r)
+	name := r.Name()
 	u, err := c.begin(r)
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"kafka-iggy-bridge/internal/engine/access"
 	"kafka-iggy-bridge/internal/engine/protocol"
 )
@@ -33,27 +35,6 @@ func checkPassword(password string) error {
 		return protocol.ErrInvalidPassword
 	}
 	return nil
-}
-
-// readUserName reads a user's name, whose bounds have a status of their own.
-func readUserName(r *protocol.Reader) string {
-	name := r.Name()
-	if r.Err() == nil {
-		if err := checkUserName(name); err != nil {
-			r.Fail(protocol.ErrInvalidUsername)
-		}
-	}
-	return name
-}
-
-func readPassword(r *protocol.Reader) string {
-	password := r.ShortText()
-	if r.Err() == nil {
-		if err := checkPassword(password); err != nil {
-			r.Fail(protocol.ErrInvalidPassword)
-		}
-	}
-	return password
 }
 
 func readStatus(r *protocol.Reader) uint8 {
@@ -103,7 +84,7 @@ func (c *conn) getUsers(r *protocol.Reader) error {
 }
 
 func (c *conn) createUser(r *protocol.Reader) error {
-	name, password := readUserName(r), readPassword(r)
+	name, password := r.Name(), r.ShortText()
 	status := readStatus(r)
 	perms := access.ReadOptional(r)
 	u, err := c.begin(r)
@@ -111,6 +92,12 @@ func (c *conn) createUser(r *protocol.Reader) error {
 		return err
 	}
 	if err := u.allow(access.ChangeUsers); err != nil {
+		return err
+	}
+	if err := checkUserName(name); err != nil {
+		return err
+	}
+	if err := checkPassword(password); err != nil {
 		return err
 	}
 	created := &user{createdAt: c.e.now(), name: name, status: status, hash: c.e.hasher.hash(password), tokens: make(map[string]*token)}
@@ -193,7 +180,7 @@ func (c *conn) updateUser(r *protocol.Reader) error {
 	var name string
 	var status uint8
 	if r.U8() != 0 {
-		name = readUserName(r)
+		name = r.Name()
 	}
 	if r.U8() != 0 {
 		status = readStatus(r)
@@ -204,6 +191,11 @@ func (c *conn) updateUser(r *protocol.Reader) error {
 	}
 	if err := u.allow(access.ChangeUsers); err != nil {
 		return err
+	}
+	if name != "" {
+		if err := checkUserName(name); err != nil {
+			return err
+		}
 	}
 	root := false
 	err = c.changeUser(id, func(who *user) (func() error, error) {
@@ -252,9 +244,12 @@ func (c *conn) updatePermissions(r *protocol.Reader) error {
 }
 
 func (c *conn) changePassword(r *protocol.Reader) error {
-	id, current, password := r.ID(), readPassword(r), readPassword(r)
+	id, current, password := r.ID(), r.ShortText(), r.ShortText()
 	u, err := c.begin(r)
 	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkPassword(current), checkPassword(password)); err != nil {
 		return err
 	}
 	c.e.mu.RLock()
@@ -264,13 +259,13 @@ func (c *conn) changePassword(r *protocol.Reader) error {
 		hash = who.hash
 	}
 	c.e.mu.RUnlock()
+	if who == nil {
+		return protocol.ErrResourceNotFound
+	}
 	if who != u {
 		if err := u.allow(access.ChangeUsers); err != nil {
 			return err
 		}
-	}
-	if who == nil {
-		return protocol.ErrResourceNotFound
 	}
 	match, err := c.e.hasher.matches(hash, current)
 	if err != nil {

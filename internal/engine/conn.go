@@ -23,6 +23,9 @@ const (
 	// flushSize is how many answered bytes may gather before they are sent.
 	flushSize = 32 << 10
 
+	// writePiece is what a client must accept within the write timeout.
+	writePiece = 4 << 20
+
 	// trustedSize is how much memory a frame's announced length gets at once; more
 	// is taken as bytes arrive.
 	trustedSize = 16 << 20
@@ -166,12 +169,20 @@ func (c *conn) flush() error {
 	return err
 }
 
+// write sends b. The client has the write timeout for each piece of it, so that a slow
+// one gets large answers too while one that has stopped reading is cut.
 func (c *conn) write(b []byte) error {
-	if err := c.conn.SetWriteDeadline(time.Now().Add(c.e.opts.WriteTimeout)); err != nil {
-		return err
+	for len(b) > 0 {
+		piece := b[:min(len(b), writePiece)]
+		if err := c.conn.SetWriteDeadline(time.Now().Add(c.e.opts.WriteTimeout)); err != nil {
+			return err
+		}
+		if _, err := c.conn.Write(piece); err != nil {
+			return err
+		}
+		b = b[len(piece):]
 	}
-	_, err := c.conn.Write(b)
-	return err
+	return nil
 }
 
 // sayGoodbye sends what is still to be sent and tells the client that the server is

@@ -270,7 +270,8 @@ func (e *Engine) now() uint64 { return uint64(e.opts.Clock().UnixMicro()) }
 // Addr returns the address the engine serves.
 func (e *Engine) Addr() net.Addr { return e.listener.Addr() }
 
-// Credentials returns the root user's name and password.
+// Credentials returns the root user's name and password. The password is empty when it
+// was configured at an earlier start and is not in these options.
 func (e *Engine) Credentials() (user, password string) {
 	return e.folder.credentials()
 }
@@ -305,15 +306,7 @@ func (e *Engine) closeFiles(clean bool) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for p := range e.catalog.allPartitions() {
-		if p.log == nil {
-			continue
-		}
-		if clean {
-			note(p.log.Sync())
-		}
-		note(p.log.Close())
-	}
+	note(e.closeLogs(clean))
 	if e.meta != nil {
 		note(e.meta.Sync())
 		note(e.meta.Close())
@@ -322,5 +315,34 @@ func (e *Engine) closeFiles(clean bool) error {
 		note(e.offsets.close())
 	}
 	note(e.folder.close(clean && len(failed) == 0))
+	return errors.Join(failed...)
+}
+
+// closeLogs closes all partitions' logs, forced to disk when force is set. Syncs wait
+// for the disk, which takes many at once as well as one.
+func (e *Engine) closeLogs(force bool) error {
+	const together = 16
+	work := make(chan *storage.Log)
+	failed := make([]error, together)
+	var workers sync.WaitGroup
+	for i := range together {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for l := range work {
+				if force {
+					failed[i] = errors.Join(failed[i], l.Sync())
+				}
+				failed[i] = errors.Join(failed[i], l.Close())
+			}
+		}()
+	}
+	for p := range e.catalog.allPartitions() {
+		if p.log != nil {
+			work <- p.log
+		}
+	}
+	close(work)
+	workers.Wait()
 	return errors.Join(failed...)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"testing"
+	"time"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
 )
@@ -44,8 +45,17 @@ func TestSendAndPoll(t *testing.T) {
 
 func TestRestartKeepsEverything(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	e := startEngine(t, Options{DataDir: dir})
+	for _, policy := range []FsyncPolicy{FsyncNever, FsyncInterval, FsyncAlways} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			restart(t, Options{DataDir: t.TempDir(), Fsync: policy, FsyncInterval: time.Millisecond})
+		})
+	}
+}
+
+func restart(t *testing.T, opts Options) {
+	t.Helper()
+	e := startEngine(t, opts)
 	cli := rootClient(t, e)
 	makeTopic(t, cli, 2)
 	send(t, cli, 0, "one", "two")
@@ -60,7 +70,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	}
 	stopEngine(t, e)
 
-	e = startEngine(t, Options{DataDir: dir})
+	e = startEngine(t, opts)
 	cli = rootClient(t, e)
 	after, err := cli.GetTopic(named("s"), named("t"))
 	if err != nil {

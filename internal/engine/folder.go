@@ -72,9 +72,16 @@ func openFolder(dir string) (*folder, error) {
 	}
 	f := &folder{dir: dir, lock: lock}
 	if err := f.prepare(); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, f.unlock())
 	}
 	return f, nil
+}
+
+// unlock gives the folder back. Closing the file alone would not, as long as a child
+// process that was just forked still holds a copy of it.
+func (f *folder) unlock() error {
+	err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN)
+	return errors.Join(err, f.lock.Close())
 }
 
 func (f *folder) prepare() error {
@@ -197,7 +204,7 @@ func (f *folder) close(clean bool) error {
 			err = f.sync()
 		}
 	}
-	return errors.Join(err, f.lock.Close())
+	return errors.Join(err, f.unlock())
 }
 
 // storedCredentials is the content of the credentials file.

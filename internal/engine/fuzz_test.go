@@ -35,7 +35,7 @@ func FuzzFrames(f *testing.F) {
 		if status, _ := c.do(38, login(user, password)); status != 0 {
 			t.Fatalf("login: status %d", status)
 		}
-		whole, n := wholeFrames(b)
+		whole, rest, n := wholeFrames(b)
 		c.write(whole)
 		for range n {
 			c.read()
@@ -43,14 +43,15 @@ func FuzzFrames(f *testing.F) {
 		if status, _ := c.do(1, nil); status != 0 {
 			t.Fatalf("ping behind %d frames: status %d", n, status)
 		}
-		c.write(b[len(whole):]) // a frame that does not end
+		c.write(rest)
 	})
 }
 
-// wholeFrames returns the beginning of b that is made of whole frames, which keep the
-// connection open and do not change who may log in, and how many there are.
-func wholeFrames(b []byte) ([]byte, int) {
-	at, n := 0, 0
+// wholeFrames returns the beginning of b that is made of whole frames, how many there
+// are, and what follows when that is a frame that does not end. It stops in front of
+// commands that change who may log in.
+func wholeFrames(b []byte) (whole, rest []byte, n int) {
+	at := 0
 	for len(b)-at >= 8 {
 		length := int(binary.LittleEndian.Uint32(b[at:]))
 		size := 8
@@ -58,13 +59,16 @@ func wholeFrames(b []byte) ([]byte, int) {
 			size = 4 + length
 		}
 		code := protocol.Code(binary.LittleEndian.Uint32(b[at+4:]))
-		if size > len(b)-at || code == protocol.ChangePassword || code == protocol.UpdateUser {
+		if code == protocol.ChangePassword || code == protocol.UpdateUser {
+			return b[:at], nil, n
+		}
+		if size > len(b)-at {
 			break
 		}
 		at += size
 		n++
 	}
-	return b[:at], n
+	return b[:at], b[at:], n
 }
 
 func FuzzParseSend(f *testing.F) {

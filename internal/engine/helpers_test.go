@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/iggy/foreign/go/client/tcp"
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	log.SetOutput(io.Discard) // the SDK logs every login to the standard logger
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)  // a closed engine leaves no goroutine behind
 }
 
 // startEngine runs an engine until the test ends. An empty DataDir is replaced by a

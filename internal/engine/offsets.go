@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/sirupsen/logrus"
+
 	"kafka-iggy-bridge/internal/engine/metalog"
 )
 
@@ -41,6 +43,8 @@ func decodeOffsetKey(b []byte) (offsetKey, bool) {
 
 // offsetStore holds the stored offsets of all consumers and groups.
 type offsetStore struct {
+	logger logrus.FieldLogger
+
 	mu     sync.Mutex
 	log    *metalog.Log
 	tx     metalog.Tx
@@ -48,7 +52,7 @@ type offsetStore struct {
 }
 
 func openOffsets(dir string, opts metalog.Options) (*offsetStore, error) {
-	s := &offsetStore{tables: make(map[uint64]map[offsetKey]uint64)}
+	s := &offsetStore{logger: opts.Logger, tables: make(map[uint64]map[offsetKey]uint64)}
 	log, err := metalog.Open(dir, "offsets", opts, s.apply)
 	if err != nil {
 		return nil, err
@@ -119,7 +123,7 @@ func (s *offsetStore) set(k offsetKey, offset uint64) error {
 	ticket, err := s.log.Append(&s.tx)
 	if err == nil {
 		s.put(k, offset)
-		err = s.compact()
+		s.compact()
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -158,7 +162,7 @@ func (s *offsetStore) removeWhere(partitions []uint64, match func(offsetKey) boo
 		for _, k := range gone {
 			s.forget(k)
 		}
-		err = s.compact()
+		s.compact()
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -182,11 +186,11 @@ func (s *offsetStore) retain(partitions, groups map[uint64]bool) error {
 
 // compact replaces the log by a snapshot when it has grown enough. A failure leaves
 // the old log in use.
-func (s *offsetStore) compact() error {
+func (s *offsetStore) compact() {
 	if !s.log.NeedsCompact() {
-		return nil
+		return
 	}
-	return s.log.Compact(func(put func(key, value []byte)) error {
+	err := s.log.Compact(func(put func(key, value []byte)) error {
 		var kb [offsetKeySize]byte
 		var vb [8]byte
 		for _, t := range s.tables {
@@ -197,6 +201,9 @@ func (s *offsetStore) compact() error {
 		}
 		return nil
 	})
+	if err != nil {
+		s.logger.WithError(err).Error("snapshot of the offsets not written")
+	}
 }
 
 func (s *offsetStore) sync() error { return s.log.Sync() }

@@ -19,6 +19,9 @@ func (e *Engine) ensureRoot() error {
 		return e.createRoot()
 	}
 	if e.opts.RootPassword == "" {
+		if !e.folder.keepsCredentials() { // the password was configured and is not any more
+			return e.folder.setCredentials(root.name, "", false)
+		}
 		return nil
 	}
 	same, err := e.hasher.matches(root.hash, e.opts.RootPassword)

@@ -246,37 +246,69 @@ func (l *Log) syncTo(ticket uint64) error {
 	return nil
 }
 
-// NeedsCompact reports whether the log has grown enough for a snapshot.
+// NeedsCompact reports whether the log has grown enough for a snapshot, or a sync of
+// it has failed, after which only a new file can be trusted.
 func (l *Log) NeedsCompact() bool {
-	return l.size-l.snapshot > max(l.opts.CompactBytes, l.snapshot)
+	l.syncMu.Lock()
+	broken := l.broken != nil
+	l.syncMu.Unlock()
+	return broken || l.size-l.snapshot > max(l.opts.CompactBytes, l.snapshot)
 }
 
 // Compact writes a snapshot into a new file, which takes this log's place. write
-// must put the whole table, as it is after the last append.
+// must put the whole table, as it is after the last append. After an error the old
+// file stays in use, unless the error says that only its removal failed.
 func (l *Log) Compact(write func(put func(key, value []byte)) error) error {
 	if l.closed {
 		return ErrClosed
 	}
-	old := l.path(l.generation)
-	size, err := writeSnapshot(l.path(l.generation+1), write)
+	path := l.path(l.generation + 1)
+	file, size, err := l.replacement(path, write)
 	if err != nil {
+		l.snapshot = l.size // try again when the log has grown once more
 		return err
 	}
-	file, err := l.opts.OpenFile(l.path(l.generation + 1))
-	if err != nil {
-		return fmt.Errorf("metalog: open snapshot: %w", err)
-	}
+	// From here on a start would take the new file, so this log must as well.
+	old, previous := l.path(l.generation), l.file
+	synced := syncDir(l.dir)
 	l.syncMu.Lock()
 	for l.running {
 		l.cond.Wait()
 	}
-	previous := l.file
-	l.file, l.synced, l.broken = file, l.written, nil // the snapshot is on disk
+	l.file, l.broken = file, nil
+	if synced == nil {
+		l.synced = l.written
+	} else {
+		l.broken = fmt.Errorf("metalog: sync folder: %w", synced)
+	}
 	l.cond.Broadcast()
 	l.syncMu.Unlock()
 	l.generation++
 	l.size, l.snapshot, l.tail = size, size, false
-	return errors.Join(previous.Close(), os.Remove(old))
+	if synced != nil {
+		return errors.Join(l.broken, previous.Close())
+	}
+	if err := errors.Join(previous.Close(), os.Remove(old)); err != nil {
+		return fmt.Errorf("metalog: remove superseded file: %w", err)
+	}
+	return nil
+}
+
+// replacement writes a snapshot and moves it to path, open for appends. When it fails
+// there is nothing at path.
+func (l *Log) replacement(path string, write func(put func(key, value []byte)) error) (File, int64, error) {
+	size, err := writeSnapshot(path+".tmp", write)
+	if err != nil {
+		return nil, 0, err
+	}
+	file, err := l.opts.OpenFile(path + ".tmp")
+	if err != nil {
+		return nil, 0, fmt.Errorf("metalog: open snapshot: %w", err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("metalog: place snapshot: %w", err), file.Close())
+	}
+	return file, size, nil
 }
 
 // Close closes the file; it does not force data to disk.
@@ -292,11 +324,10 @@ func (l *Log) path(generation uint64) string {
 	return filepath.Join(l.dir, fmt.Sprintf("%s-%010d.log", l.name, generation))
 }
 
-// writeSnapshot writes a complete file beside path, forces it to disk and moves it
-// there.
+// writeSnapshot writes a complete file and forces it to disk. What a failure leaves
+// behind is overwritten by the next one or removed at the next start.
 func writeSnapshot(path string, write func(put func(key, value []byte)) error) (size int64, err error) {
-	temporary := path + ".tmp"
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("metalog: create snapshot: %w", err)
 	}
@@ -307,15 +338,7 @@ func writeSnapshot(path string, write func(put func(key, value []byte)) error) (
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
 	if err != nil {
-		// What is left of it is removed at the next start if not now.
-		_ = os.Remove(temporary)
 		return 0, fmt.Errorf("metalog: write snapshot: %w", err)
 	}
 	return size, nil

@@ -47,8 +47,12 @@ func Open(dir, name string, opts Options, apply func(Change) error) (*Log, error
 	}
 	if len(generations) == 0 {
 		l.generation = 1
-		if _, err := writeSnapshot(l.path(1), func(func(key, value []byte)) error { return nil }); err != nil {
+		file, _, err := l.replacement(l.path(1), func(func(key, value []byte)) error { return nil })
+		if err != nil {
 			return nil, err
+		}
+		if err := errors.Join(file.Close(), syncDir(dir)); err != nil {
+			return nil, fmt.Errorf("metalog: create: %w", err)
 		}
 		generations = []uint64{1}
 	}

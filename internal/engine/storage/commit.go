@@ -139,7 +139,7 @@ func (l *Log) Sync() error {
 		return nil // nothing acknowledged is unsynced
 	}
 	l.mu.Lock()
-	seg, dirty := l.active(), l.dirty && !l.closed
+	seg, dirty := l.active(), l.dirty && !l.closed && l.active().size > 0
 	l.dirty = false
 	l.mu.Unlock()
 	if !dirty {

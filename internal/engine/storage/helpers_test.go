@@ -113,6 +113,7 @@ type faults struct {
 	failSync  int   // syncs that will fail
 	failTrunc int
 	syncs     int
+	gate      chan struct{} // when set, a sync waits for a token
 }
 
 func (f *faults) open(path string) (File, error) {
@@ -144,6 +145,9 @@ func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *faultyFile) Sync() error {
+	if f.f.gate != nil {
+		<-f.f.gate
+	}
 	f.f.mu.Lock()
 	defer f.f.mu.Unlock()
 	f.f.syncs++

@@ -225,10 +225,8 @@ func (l *Log) roll() error {
 	return nil
 }
 
+// syncSegment forces a segment's file to disk.
 func (l *Log) syncSegment(seg *segment) error {
-	if seg.size == 0 {
-		return nil
-	}
 	file, err := l.store.files.acquire(&seg.slot)
 	if err != nil {
 		return err

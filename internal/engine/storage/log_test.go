@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -297,5 +298,53 @@ func TestNothingIsWrittenBeforeTheFirstAppend(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 0 {
 		t.Errorf("folder holds %v, %v", entries, err)
+	}
+}
+
+func TestUnsyncedMessagesAreOutOfSight(t *testing.T) {
+	t.Parallel()
+	f := &faults{room: -1, gate: make(chan struct{}, 8)}
+	l := openLog(t, testStore(t, t.TempDir(), Options{OpenFile: f.open, Sync: SyncAlways}))
+	f.gate <- struct{}{}
+	appendBatch(t, l, "synced")
+	done := make(chan error)
+	for range 3 {
+		go func() {
+			b, n := batch("waiting")
+			_, err := l.Append(b, n)
+			done <- err
+		}()
+	}
+	for { // until all three are written
+		l.mu.RLock()
+		end := l.end
+		l.mu.RUnlock()
+		if end == 4 {
+			break
+		}
+		runtime.Gosched()
+	}
+	for _, count := range []uint32{1, 2, 3, 100} {
+		if got := mustRead(t, l, 0, count); got != "synced" {
+			t.Errorf("reading %d gave %q", count, got)
+		}
+	}
+	if got := mustRead(t, l, 1, 1); got != "" {
+		t.Errorf("offset 1 gave %q", got)
+	}
+	if _, ok, err := l.OffsetForTime(11); ok || err != nil {
+		t.Errorf("OffsetForTime found a waiting message: %v, %v", ok, err)
+	}
+	close(f.gate)
+	for range 3 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := mustRead(t, l, 0, 100); got != "synced waiting waiting waiting" {
+		t.Errorf("after the sync: %q", got)
+	}
+	if f.syncs > 3 {
+		t.Errorf("%d syncs for four appends, three of them together", f.syncs)
 	}
 }

@@ -105,11 +105,11 @@ func (l *Log) view(offset uint64, count uint32) (view, bool) {
 	return v, true
 }
 
-// moved reports whether a segment is no longer part of the log.
+// moved reports whether a segment is no longer part of the log, or the log is closed.
 func (l *Log) moved(seg *segment) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.segments[0].start > seg.start
+	return l.closed || l.segments[0].start > seg.start
 }
 
 func (l *Log) viewOf(i int) view {
@@ -142,8 +142,9 @@ func (l *Log) recall(offset uint64, count uint32) (from, until int64) {
 // offset.
 func (v *view) bounds(offset uint64, count uint32) (from, until int64) {
 	if v.from > 0 || v.until > 0 {
+		// The newest batches may still be waiting for their sync, out of sight.
 		if v.until > 0 {
-			return v.from, v.until
+			return v.from, min(v.until, v.size)
 		}
 		return v.from, v.size
 	}

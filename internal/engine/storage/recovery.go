@@ -8,7 +8,10 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -38,6 +41,9 @@ func (s *Store) Open(name string) (*Log, error) {
 			l.segments = append(l.segments, newSegment(l.dir, start))
 		}
 	}
+	if err := l.removeOrphans(entries); err != nil {
+		return nil, err
+	}
 	if len(l.segments) == 0 {
 		l.segments = []*segment{newSegment(l.dir, 0)}
 		return l, nil
@@ -47,6 +53,21 @@ func (s *Store) Open(name string) (*Log, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// removeOrphans deletes indexes whose log a crash did not leave: of a segment whose
+// deletion was under way.
+func (l *Log) removeOrphans(entries []os.DirEntry) error {
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), indexSuffix)
+		if !ok || slices.ContainsFunc(l.segments, func(s *segment) bool { return filepath.Base(s.path) == name }) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(l.dir, e.Name())); err != nil {
+			return fmt.Errorf("storage: remove index without a log: %w", err)
+		}
+	}
+	return nil
 }
 
 // recover brings the segments found on disk into a state that appends can go on from.
@@ -278,7 +299,8 @@ type batchReader struct {
 func (r *batchReader) reset() {
 	section := io.NewSectionReader(readerAt{r.file}, r.position, r.limit-r.position)
 	if r.in == nil {
-		r.in = bufio.NewReaderSize(section, 256<<10)
+		// Most logs are short, and there may be thousands to open.
+		r.in = bufio.NewReaderSize(section, int(max(BatchHeaderSize, min(256<<10, r.limit-r.position))))
 	} else {
 		r.in.Reset(section)
 	}
@@ -318,7 +340,7 @@ func (r *batchReader) next(expected uint64) (batchHeader, batchState, error) {
 // file.
 func (r *batchReader) resync(expected uint64) (batchHeader, batchState, error) {
 	const window = 1 << 20
-	buf := buffers.Get(window)
+	buf := buffers.Get(int(min(window, r.limit-r.position)))
 	defer buf.Release()
 	for at := r.position + 1; at+BatchHeaderSize <= r.limit; at += window - BatchHeaderSize + 1 {
 		b := buf.B[:min(window, r.limit-at)]

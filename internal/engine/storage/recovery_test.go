@@ -280,3 +280,25 @@ func TestCrashInsideARoll(t *testing.T) {
 		}
 	})
 }
+
+func TestIndexWithoutLogIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := openLog(t, testStore(t, dir, Options{SegmentBytes: 512}))
+	for range 4 {
+		appendBatch(t, l, strings.Repeat("k", 300))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(logPath(dir, "0")); err != nil { // a deletion that a crash interrupted
+		t.Fatal(err)
+	}
+	l = openLog(t, testStore(t, dir, Options{SegmentBytes: 512}))
+	if start, end := l.Bounds(); start != 1 || end != 4 {
+		t.Errorf("bounds %d..%d, want 1..4", start, end)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "p", "00000000000000000000"+indexSuffix)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the index is still there: %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sort"
 )
 
@@ -12,6 +13,9 @@ import (
 func (l *Log) OffsetForTime(timestamp uint64) (offset uint64, ok bool, err error) {
 	for _, v := range l.viewsSince(timestamp) {
 		offset, ok, err = l.searchTime(v, timestamp)
+		if errors.Is(err, os.ErrNotExist) && l.moved(v.seg) {
+			continue // retention took the segment meanwhile
+		}
 		if ok || err != nil {
 			return offset, ok, err
 		}
