@@ -21,7 +21,8 @@ import (
 //     failed the connection is closed, the only sign that such a client sees. Other
 //     acks get 21.
 //   - The request's timeout bounds the wait behind other writes, not a write that
-//     has begun: what is withdrawn with 7 was not written.
+//     has begun: what is withdrawn was not written, and the code lets the client
+//     send it again.
 //   - Topics are not created; clients ask Metadata for that.
 //   - Topics that Kafka keeps for itself get 17 from all but its admin client.
 //   - A transactional batch gets 49, Kafka's answer to a producer id that no
@@ -59,17 +60,26 @@ const (
 	// at a time: a small request can hold many batches that decompress to much.
 	maxHeldBytes = 64 << 20
 
+	// decompressedRatio is how many times the size of a topic's largest batch any
+	// batch may decompress to, where that is more than 64 MiB.
+	decompressedRatio = 4
+
 	// adminClientID is the client id with which Kafka's own tools may write to
 	// internal topics.
 	adminClientID = "__admin_client"
 )
+
+// noTransactions tells the user of a transactional producer what code 49 means.
+var noTransactions = wire.String("transactions are not served yet")
 
 // producing is a Produce request on its way.
 type producing struct {
 	h    *Handlers
 	req  *Request
 	acks int16
-	now  int64 // ms
+	byID bool          // topics are named by id
+	now  int64         // ms
+	wait time.Duration // how long a batch may wait behind others
 
 	appends []appending
 	left    int  // partitions whose turn has not come
@@ -81,20 +91,23 @@ type producing struct {
 type appending struct {
 	job   *bridge.Pending
 	batch *records.Batch
-	byID  bool
 	row   *generated.ProduceResponsePartitionProduceResponse
 }
 
 func (h *Handlers) produce(ctx context.Context, req *Request, body *generated.ProduceRequest) (generated.Message, error) {
-	p := producing{h: h, req: req, acks: body.Acks, now: time.Now().UnixMilli()}
+	p := producing{
+		h:    h,
+		req:  req,
+		acks: body.Acks,
+		byID: req.Version >= produceIDs,
+		now:  time.Now().UnixMilli(),
+		wait: max(time.Duration(body.TimeoutMs)*time.Millisecond, minProduceWait),
+	}
 	resp := generated.DefaultProduceResponse()
 	resp.Responses = make([]generated.ProduceResponseTopicProduceResponse, len(body.TopicData))
 	for i := range body.TopicData {
 		p.left += len(body.TopicData[i].PartitionData)
 	}
-	wait := max(time.Duration(body.TimeoutMs)*time.Millisecond, minProduceWait)
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	// Also when something panics: the frame must outlive what was submitted.
 	defer p.settle(ctx)
 	refusal := refusesTransaction(body)
@@ -148,10 +161,9 @@ func (p *producing) topic(ctx context.Context, data *generated.ProduceRequestTop
 	var (
 		t    *bridge.Topic
 		opts records.ValidateOptions
-		byID = p.req.Version >= produceIDs
 	)
 	if code == errNone {
-		t, code = p.findTopic(ctx, data, byID)
+		t, code = p.findTopic(ctx, data)
 	}
 	if code == errNone {
 		opts = p.options(t)
@@ -166,26 +178,29 @@ func (p *producing) topic(ctx context.Context, data *generated.ProduceRequestTop
 		}
 		if row.ErrorCode != errNone {
 			p.failed = true
+			if row.ErrorCode == errInvalidProducerIDMapping {
+				row.ErrorMessage = noTransactions
+			}
 			continue
 		}
-		p.append(ctx, t, data.PartitionData[i].Records, opts, row, byID)
+		p.append(ctx, t, data.PartitionData[i].Records, opts, row)
 	}
 }
 
 // findTopic finds the topic to write to. Kafka's own topics may be written to
 // only by its tools; there are none here by these names.
-func (p *producing) findTopic(ctx context.Context, data *generated.ProduceRequestTopicProduceData, byID bool) (*bridge.Topic, int16) {
-	if !byID && bridge.IsReservedTopic(data.Name) && p.req.ClientID != adminClientID {
+func (p *producing) findTopic(ctx context.Context, data *generated.ProduceRequestTopicProduceData) (*bridge.Topic, int16) {
+	if !p.byID && bridge.IsReservedTopic(data.Name) && p.req.ClientID != adminClientID {
 		return nil, errInvalidTopic
 	}
-	return p.h.findTopic(ctx, data.Name, data.TopicId, byID)
+	return p.h.findTopic(ctx, data.Name, data.TopicId, p.byID)
 }
 
 // options are what the topic's configuration says of batches.
 func (p *producing) options(t *bridge.Topic) records.ValidateOptions {
 	opts := records.DefaultValidateOptions(p.req.Version, p.now)
 	opts.MaxBytes = p.h.maxMessageBytes(t)
-	opts.MaxDecompressed = t.Config.MaxDecompressedBytes()
+	opts.MaxDecompressed = maxDecompressed(t, opts.MaxBytes)
 	opts.RequireKeys = t.Config.Compacted()
 	opts.LogAppendTime = t.Config.LogAppendTime()
 	opts.TimestampBeforeMax = t.Config.TimestampBeforeMaxMs()
@@ -196,10 +211,26 @@ func (p *producing) options(t *bridge.Topic) records.ValidateOptions {
 // maxMessageBytes is the size of the largest batch that a topic takes: its own
 // setting, else the broker's.
 func (h *Handlers) maxMessageBytes(t *bridge.Topic) int {
-	if _, ok := t.Config.Overrides()[bridge.ConfigMaxMessageBytes]; ok || h.config.MaxMessageBytes <= 0 {
+	if h.config.MaxMessageBytes <= 0 || hasOverride(t, bridge.ConfigMaxMessageBytes) {
 		return t.Config.MaxMessageBytes()
 	}
 	return int(h.config.MaxMessageBytes)
+}
+
+// maxDecompressed bounds what a batch may decompress to. Kafka's default, 2 GiB,
+// would let a few bytes take the memory of the whole bridge; a topic that needs
+// more than a multiple of its largest batch says so. Beyond it a batch is too
+// large, which makes producers split it.
+func maxDecompressed(t *bridge.Topic, maxBytes int) int {
+	if hasOverride(t, bridge.ConfigMaxDecompressed) {
+		return t.Config.MaxDecompressedBytes()
+	}
+	return min(max(records.DefaultMaxDecompressed, decompressedRatio*maxBytes), t.Config.MaxDecompressedBytes())
+}
+
+func hasOverride(t *bridge.Topic, config string) bool {
+	_, ok := t.Config.Overrides()[config]
+	return ok
 }
 
 // check is what is wrong before the batch itself is looked at.
@@ -219,15 +250,17 @@ func (p *producing) check(t *bridge.Topic, partition int32, raw []byte) int16 {
 
 // append validates a batch and submits it. The last one of the request is
 // written right here, which saves a switch to another goroutine and back.
-func (p *producing) append(ctx context.Context, t *bridge.Topic, raw []byte, opts records.ValidateOptions, row *generated.ProduceResponsePartitionProduceResponse, byID bool) {
+func (p *producing) append(ctx context.Context, t *bridge.Topic, raw []byte, opts records.ValidateOptions, row *generated.ProduceResponsePartitionProduceResponse) {
 	batch, err := records.ValidateProduce(raw, opts)
 	if err != nil {
 		p.failed = true
 		p.refuse(ctx, t, row, err)
 		return
 	}
-	a := appending{batch: batch, byID: byID, row: row}
+	a := appending{batch: batch, row: row}
 	if p.left == 0 {
+		ctx, cancel := context.WithTimeout(ctx, p.wait)
+		defer cancel()
 		result, err := p.h.bridge.Produce(ctx, t, row.Index, batch)
 		p.finish(a, result, err)
 		return
@@ -270,6 +303,11 @@ func (p *producing) refuse(ctx context.Context, t *bridge.Topic, row *generated.
 // settle waits for everything that was submitted: until then the batches, views
 // of the frame, belong to the bridge.
 func (p *producing) settle(ctx context.Context) {
+	if len(p.appends) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.wait)
+	defer cancel()
 	for _, a := range p.appends {
 		result, err := a.job.Wait(ctx)
 		p.finish(a, result, err)
@@ -288,7 +326,7 @@ func (p *producing) finish(a appending, result bridge.Appended, err error) {
 		return
 	}
 	p.failed = true
-	a.row.ErrorCode = partitionCode(err, a.byID)
+	a.row.ErrorCode = partitionCode(err, p.byID)
 	if errors.Is(err, bridge.ErrRecordTooLarge) || errors.Is(err, bridge.ErrCorruptBatch) {
 		a.row.ErrorMessage = wire.String(err.Error())
 	}

@@ -257,9 +257,29 @@ func nowhere(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// mute is an address where connections are taken and nothing is ever said.
+func mute(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
 func TestMetadataWhileIggyIsAway(t *testing.T) {
 	t.Parallel()
-	f := newAdminAt(t, bridge.Config{Address: nowhere(t), Username: "iggy", Password: "iggy"}, nil)
+	for reason, address := range map[string]string{"nothing listens": nowhere(t), "it takes connections and is silent": mute(t)} {
+		f := newAdminAt(t, bridge.Config{Address: address, Username: "iggy", Password: "iggy"}, nil)
+		t.Run(reason, func(t *testing.T) { testMetadataWhileIggyIsAway(t, f) })
+	}
+}
+
+func testMetadataWhileIggyIsAway(t *testing.T, f *adminFixture) {
 	t.Run("topics asked for by name answer a code to retry on", func(t *testing.T) {
 		for version := int16(0); version <= 13; version++ {
 			resp := f.metadata(version, nil, "a", "b")
@@ -284,7 +304,7 @@ func TestMetadataWhileIggyIsAway(t *testing.T) {
 		}
 	})
 	t.Run("brokers alone are known", func(t *testing.T) {
-		resp := f.metadata(12, func(req *generated.MetadataRequest) { req.Topics = []generated.MetadataRequestTopic{} })
+		resp := f.metadata(12, nil)
 		if len(resp.Brokers) != 1 || len(resp.Topics) != 0 {
 			t.Errorf("%+v", resp)
 		}

@@ -45,8 +45,9 @@ func TestCompatibilityDocumentIsTrue(t *testing.T) {
 }
 
 func servedTable(t *testing.T) string {
-	var b, later strings.Builder
-	b.WriteString("| key | API | versions served | versions of Kafka " + generated.KafkaVersion + " |\n| ---: | --- | --- | --- |\n")
+	var b strings.Builder
+	var later []string
+	b.WriteString("\n| key | API | versions served | versions of Kafka " + generated.KafkaVersion + " |\n| ---: | --- | --- | --- |\n")
 	rows := map[int16]generated.ApiVersionsResponseApiVersion{}
 	for _, row := range advertised() {
 		rows[row.ApiKey] = row
@@ -70,12 +71,9 @@ func servedTable(t *testing.T) string {
 		if _, served := routes[key]; served || !api.Valid() || !slices.Contains(api.Listeners, "broker") {
 			continue
 		}
-		if later.Len() > 0 {
-			later.WriteString(", ")
-		}
-		fmt.Fprintf(&later, "%d %s", key, api.Name)
+		later = append(later, fmt.Sprintf("%d %s", key, api.Name))
 	}
-	b.WriteString("\nNot served, and not advertised: " + later.String() + ".\n")
+	b.WriteString("\n" + wrapped("Not served, and not advertised: "+strings.Join(later, ", ")+".") + "\n")
 	return b.String()
 }
 
@@ -95,5 +93,25 @@ func configTable() string {
 			kept = append(kept, "`"+def.Name+"`")
 		}
 	}
-	return "Acted on: " + strings.Join(works, ", ") + ".\n\nChecked, kept and reported, without effect: " + strings.Join(kept, ", ") + ".\n"
+	return "\n" + wrapped("Acted on: "+strings.Join(works, ", ")+".") + "\n" +
+		wrapped("Checked, kept and reported, without effect: "+strings.Join(kept, ", ")+".") + "\n"
+}
+
+// wrapped breaks a text into lines.
+func wrapped(text string) string {
+	var b strings.Builder
+	length := 0
+	for _, word := range strings.Fields(text) {
+		if length > 0 && length+1+len(word) > 150 {
+			b.WriteByte('\n')
+			length = 0
+		}
+		if length > 0 {
+			b.WriteByte(' ')
+			length++
+		}
+		b.WriteString(word)
+		length += len(word)
+	}
+	return b.String() + "\n"
 }

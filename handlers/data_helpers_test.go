@@ -9,6 +9,7 @@ import (
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/engine"
+	"kafka-iggy-bridge/internal/engine/storage"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/wire"
 )
@@ -22,11 +23,18 @@ type dataFixture struct {
 
 func newData(t testing.TB, change func(*Config, *bridge.Config)) *dataFixture {
 	t.Helper()
+	return newDataOn(t, nil, change)
+}
+
+// newDataOn is newData over an engine whose segment files are opened by open.
+func newDataOn(t testing.TB, open storage.OpenFunc, change func(*Config, *bridge.Config)) *dataFixture {
+	t.Helper()
 	f := &dataFixture{}
 	e, err := engine.Open(engine.Options{
-		DataDir: t.TempDir(),
-		Logger:  adminLog(),
-		Clock:   func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) },
+		DataDir:  t.TempDir(),
+		Logger:   adminLog(),
+		Clock:    func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) },
+		OpenFile: open,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/records"
-	"kafka-iggy-bridge/internal/wire"
 )
 
 // offsetPart is a partition in a ListOffsets request.
@@ -197,102 +197,32 @@ func TestListOffsetsOfManyPartitions(t *testing.T) {
 	}
 }
 
-func TestOffsetForLeaderEpoch(t *testing.T) {
+// With LogAppendTime every record's time is that of its append, whatever its
+// producer said.
+func TestListOffsetsOfAppendTimes(t *testing.T) {
 	t.Parallel()
 	f := newData(t, nil)
-	f.topic("orders", 2, "retention.ms", "3600000")
-	f.mustProduce("orders", 0, values("a", "b"))
-	f.expire()
-	f.mustProduce("orders", 0, values("c"))
-	f.await(func() bool {
-		return f.offsetRows(7, offsetRequest(0, offsetPart{"orders", 0, -2, -1}))[0].Offset == 2
-	})
+	f.topic("orders", 1, "message.timestamp.type", "LogAppendTime")
+	before := time.Now().UnixMilli()
+	var at []int64
+	for range 2 {
+		raw := batch(records.BatchSpec{}, record{value: []byte("a"), timestamp: 1000}, record{value: []byte("b"), timestamp: 2000})
+		at = append(at, f.produceRows(9, produceRequest(part{topic: "orders", records: raw}))[0].LogAppendTimeMs)
+	}
 	for _, c := range []struct {
-		name           string
-		topic          string
-		partition      int32
-		current, epoch int32
-		code           int16
-		wantEpoch      int32
-		wantEnd        int64
+		name                  string
+		ask, offset, expected int64
 	}{
-		{"the one epoch", "orders", 0, -1, 0, 0, 0, 3},
-		{"of an empty log", "orders", 1, -1, 0, 0, 0, 0},
-		{"no epoch", "orders", 0, -1, -1, 0, -1, -1},
-		{"one to come", "orders", 0, -1, 1, 0, -1, -1},
-		{"the last that can be", "orders", 0, -1, math.MaxInt32, 0, -1, -1},
-		{"below the first", "orders", 0, -1, -2, 0, -2, 2},
-		{"below the first of an empty log", "orders", 1, -1, -2, 0, -2, 0},
-		{"the current epoch named", "orders", 0, 0, 0, 0, 0, 3},
-		{"a current epoch to come", "orders", 0, 1, 0, 75, -1, -1},
-		{"a current epoch that is over", "orders", 0, -3, 0, 74, -1, -1},
-		{"an unknown partition", "orders", 2, -1, 0, 3, -1, -1},
-		{"an unknown partition and a wrong epoch", "orders", 2, 5, 0, 3, -1, -1},
-		{"an unknown topic", "none", 0, -1, 0, 3, -1, -1},
+		{"before all", before - 1000, 0, at[0]},
+		{"the producer's time", 1500, 0, at[0]},
+		{"the first append", at[0], 0, at[0]},
+		{"after all", at[1] + 3_600_000, -1, -1},
 	} {
-		for v := int16(2); v <= 4; v++ {
-			for _, replica := range []int32{-1, -2, 5} {
-				req := generated.DefaultOffsetForLeaderEpochRequest()
-				req.ReplicaId = replica
-				topic := generated.DefaultOffsetForLeaderEpochRequestOffsetForLeaderTopic()
-				topic.Topic = c.topic
-				p := generated.DefaultOffsetForLeaderEpochRequestOffsetForLeaderPartition()
-				p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = c.partition, c.current, c.epoch
-				topic.Partitions = append(topic.Partitions, p, p)
-				req.Topics = append(req.Topics, topic)
-				answer, _ := f.call(context.Background(), generated.KeyOffsetForLeaderEpoch, v, &req)
-				for _, r := range answer.(*generated.OffsetForLeaderEpochResponse).Topics[0].Partitions {
-					if r.Partition != c.partition || r.ErrorCode != c.code || r.LeaderEpoch != c.wantEpoch || r.EndOffset != c.wantEnd {
-						t.Errorf("%s, v%d, replica %d: %+v", c.name, v, replica, r)
-					}
-				}
-			}
+		if r := f.offsetRows(7, offsetRequest(0, offsetPart{"orders", 0, c.ask, -1}))[0]; r.Offset != c.offset || r.Timestamp != c.expected {
+			t.Errorf("%s: %+v, want %d at %d", c.name, r, c.offset, c.expected)
 		}
 	}
-}
-
-func TestInitProducerID(t *testing.T) {
-	t.Parallel()
-	f := newData(t, nil)
-	seen := map[int64]bool{}
-	null, empty, tx := wire.NullString{}, wire.String(""), wire.String("tx")
-	for _, c := range []struct {
-		name    string
-		id      wire.NullString
-		timeout int32
-		pid     int64
-		epoch   int16
-		want    int16
-	}{
-		{"a new producer", null, 60000, -1, -1, 0},
-		{"any timeout", null, 0, -1, -1, 0},
-		{"a negative timeout", null, -5, -1, -1, 0},
-		{"a producer that has an id", null, 60000, 5, 3, 0},
-		{"at the last epoch", null, 60000, 5, 32767, 0},
-		{"an impossible id", null, 60000, -2, -2, 0},
-		{"an id without an epoch", null, 60000, 5, -1, 42},
-		{"an epoch without an id", null, 60000, -1, 3, 42},
-		{"an empty transactional id", empty, 60000, -1, -1, 42},
-		{"a transactional id", tx, 60000, -1, -1, 42},
-		{"a transactional id with a producer", tx, 60000, 5, 3, 42},
-	} {
-		for v := int16(0); v <= 5; v++ {
-			if v < 3 && (c.pid != -1 || c.epoch != -1) {
-				continue
-			}
-			req := generated.DefaultInitProducerIdRequest()
-			req.TransactionalId, req.TransactionTimeoutMs, req.ProducerId, req.ProducerEpoch = c.id, c.timeout, c.pid, c.epoch
-			answer, _ := f.call(context.Background(), generated.KeyInitProducerId, v, &req)
-			r := answer.(*generated.InitProducerIdResponse)
-			switch {
-			case r.ErrorCode != c.want:
-				t.Errorf("%s, v%d: %+v, want %d", c.name, v, r, c.want)
-			case c.want != 0 && (r.ProducerId != -1 || r.ProducerEpoch != -1):
-				t.Errorf("%s, v%d: %+v", c.name, v, r)
-			case c.want == 0 && (r.ProducerId < 0 || r.ProducerEpoch != 0 || seen[r.ProducerId]):
-				t.Errorf("%s, v%d: %+v", c.name, v, r)
-			}
-			seen[r.ProducerId] = true
-		}
+	if r := f.offsetRows(7, offsetRequest(0, offsetPart{"orders", 0, -3, -1}))[0]; r.Timestamp != max(at[0], at[1]) {
+		t.Errorf("the greatest time: %+v, want %v", r, at)
 	}
 }

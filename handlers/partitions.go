@@ -28,9 +28,8 @@ const (
 	readCommitted   = 1
 )
 
-// findTopic returns the topic of that name or, with byID, of that id, and Kafka's
-// code when there is none. found is false for what Kafka calls unknown, as
-// opposed to what cannot be told because Iggy is away.
+// findTopic returns the topic of that name or, with byID, of that id; else Kafka's
+// code when there is none or when that cannot be told because Iggy is away.
 func (h *Handlers) findTopic(ctx context.Context, name string, id wire.UUID, byID bool) (t *bridge.Topic, code int16) {
 	var err error
 	switch {
