@@ -318,8 +318,10 @@ func (p *producing) settle(ctx context.Context) {
 
 // finish fills in the row of a batch that was written, or was not.
 func (p *producing) finish(a appending, result bridge.Appended, err error) {
+	count, size := int(a.batch.Count), len(a.batch.Raw)
 	a.batch.Release()
 	if err == nil {
+		p.h.metrics.Produced(count, size)
 		a.row.BaseOffset = result.BaseOffset
 		a.row.LogAppendTimeMs = result.LogAppendTime
 		a.row.LogStartOffset = result.LogStartOffset

@@ -252,6 +252,9 @@ func (f *fetching) fill() {
 		if f.isolation == readUncommitted || p.row.ErrorCode != errNone {
 			p.row.AbortedTransactions = nil
 		}
+		if len(p.batches) > 0 {
+			f.h.metrics.Fetched(countRecords(p.batches), p.size)
+		}
 		switch len(p.batches) {
 		case 0:
 		case 1:
@@ -270,6 +273,17 @@ func join(batches [][]byte, size int) []byte {
 		joined = append(joined, b...)
 	}
 	return joined
+}
+
+// countRecords is how many records batches hold.
+func countRecords(batches [][]byte) int {
+	n := 0
+	for _, raw := range batches {
+		if batch, _, err := records.Parse(raw); err == nil {
+			n += int(batch.Count)
+		}
+	}
+	return n
 }
 
 // endOffset is the offset behind the last record of a batch.

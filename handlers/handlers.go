@@ -62,16 +62,25 @@ type Endpoint struct {
 	Handle func(ctx context.Context, req *Request) (generated.Message, error)
 }
 
+// Metrics receives what handlers count.
+type Metrics interface {
+	// Produced counts records written and the bytes of their batches.
+	Produced(records, bytes int)
+	// Fetched counts records sent and the bytes of their batches.
+	Fetched(records, bytes int)
+}
+
 // Handlers holds what the handlers share. It is safe for concurrent use.
 type Handlers struct {
-	config Config
-	bridge *bridge.Bridge
-	log    logrus.FieldLogger
+	config  Config
+	bridge  *bridge.Bridge
+	metrics Metrics
+	log     logrus.FieldLogger
 }
 
 // New returns the handlers over a bridge.
-func New(config Config, b *bridge.Bridge, log logrus.FieldLogger) *Handlers {
-	return &Handlers{config: config, bridge: b, log: log}
+func New(config Config, b *bridge.Bridge, metrics Metrics, log logrus.FieldLogger) *Handlers {
+	return &Handlers{config: config, bridge: b, metrics: metrics, log: log}
 }
 
 // Lookup returns the endpoint of an API key, or false when it is not served.

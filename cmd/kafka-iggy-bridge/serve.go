@@ -123,7 +123,7 @@ func (a *app) start(ctx context.Context) error {
 		AutoCreate:        a.config.Topics.AutoCreate,
 		DefaultPartitions: int32(a.config.Topics.DefaultPartitions),
 		MaxMessageBytes:   int32(a.config.MessageMaxBytes),
-	}, a.bridge, a.log)
+	}, a.bridge, a.metrics, a.log)
 	if a.config.HTTP.Listen != "" {
 		if a.http, err = telemetry.StartEndpoint(ctx, a.config.HTTP.Listen, a.metrics, a.ready, a.log); err != nil {
 			return err
