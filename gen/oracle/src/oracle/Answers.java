@@ -24,6 +24,7 @@ public final class Answers {
             new AnswersProtocol(r).record();
             new AnswersTopics(r).record();
             new AnswersProduce(r).record();
+            new AnswersSequences(r).record();
             new AnswersFetch(r).record();
             new AnswersOffsets(r).record();
         }

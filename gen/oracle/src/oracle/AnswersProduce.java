@@ -1,9 +1,7 @@
 package oracle;
 
-import static org.apache.kafka.common.protocol.ApiKeys.INIT_PRODUCER_ID;
 import static org.apache.kafka.common.protocol.ApiKeys.PRODUCE;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
@@ -44,8 +42,6 @@ final class AnswersProduce {
         compacted();
         logAppendTime();
         limits();
-        r.file("produce-idempotent");
-        idempotent();
     }
 
     private Batches three() {
@@ -341,42 +337,5 @@ final class AnswersProduce {
         topics.make("ans-small", 1, "{name:'min.insync.replicas',value:'2'}");
         one("min.insync.replicas=2 on one broker", "ans-small", three().build());
         topics.drop("ans-small");
-    }
-
-    private void idempotent() throws IOException {
-        topics.make("ans-idem", 1, "");
-        long[] pid = new long[1];
-        r.quietly(() -> {
-            JsonNode a = r.ask("", INIT_PRODUCER_ID, 4, "{transactionalId:null,transactionTimeoutMs:1000}");
-            pid[0] = a.get("producerId").longValue();
-        });
-        r.fresh();
-        sequence("first batch, sequence 0", pid[0], 0, 0, 3);
-        sequence("sequence 3", pid[0], 0, 3, 1);
-        sequence("sequence 3 again", pid[0], 0, 3, 1);
-        sequence("sequence 0 again, the same three", pid[0], 0, 0, 3);
-        sequence("sequence 0 again, two records", pid[0], 0, 0, 2);
-        sequence("a gap", pid[0], 0, 9, 1);
-        sequence("next epoch, sequence 5", pid[0], 1, 5, 1);
-        sequence("next epoch, sequence 0", pid[0], 1, 0, 1);
-        sequence("the old epoch", pid[0], 0, 4, 1);
-        sequence("negative sequence", pid[0], 1, -1, 1);
-        sequence("negative epoch", pid[0], -1, 0, 1);
-        sequence("unknown producer id, sequence 0", pid[0] + 1_000_000, 0, 0, 1);
-        sequence("unknown producer id, sequence 7", pid[0] + 1_000_001, 0, 7, 1);
-        sequence("sequence without a producer id", -1, -1, 0, 1);
-        sequence("producer id -2", -2, 0, 0, 1);
-        topics.drop("ans-idem");
-    }
-
-    private void sequence(String why, long pid, int epoch, int sequence, int count) throws IOException {
-        Batches b = new Batches(now);
-        b.producerId = pid;
-        b.producerEpoch = (short) epoch;
-        b.baseSequence = sequence;
-        for (int i = 0; i < count; i++) {
-            b.add(now, null, "s" + (sequence + i));
-        }
-        one(why, "ans-idem", b.build());
     }
 }

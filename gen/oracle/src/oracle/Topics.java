@@ -95,7 +95,8 @@ final class Topics {
             + ",records:" + bytes + "}]}]}";
     }
 
-    private static void pause() {
+    /** Waits for a moment between two looks at something that is about to change. */
+    static void pause() {
         try {
             Thread.sleep(25);
         } catch (InterruptedException e) {
