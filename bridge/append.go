@@ -26,6 +26,9 @@ const (
 	// backSearch is how many messages before the end are searched when the log
 	// turns out to be shorter than it was.
 	backSearch = 10_000
+	// settlePause is the time given to a request that Iggy may have received and
+	// not yet carried out, before its messages count as missing.
+	settlePause = 100 * time.Millisecond
 	// resolvePause is the pause between attempts to reach Iggy for a search.
 	resolvePause = 50 * time.Millisecond
 )
@@ -55,9 +58,18 @@ func (p *partition) write(ctx context.Context, messages []message, expected int6
 	for attempt := 1; ; attempt++ {
 		err := tr.append(ctx, &p.ref, messages)
 		if err != nil && isOutcomeKnown(err) {
-			return 0, 0, err
+			if attempt == 1 {
+				return 0, 0, err
+			}
+			// An earlier attempt was not found in the log, which is no proof that it
+			// will never be: something between here and Iggy may hold it back.
+			p.remember(messages, expected)
+			return 0, 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 		}
 		found, searchErr := p.locate(ctx, messages, expected, err == nil)
+		if searchErr == nil && found.present == 0 && err != nil && pause(ctx, settlePause) {
+			found, searchErr = p.locate(ctx, messages, expected, false)
+		}
 		switch {
 		case searchErr != nil:
 			p.remember(messages, expected)
@@ -75,8 +87,8 @@ func (p *partition) write(ctx context.Context, messages []message, expected int6
 		}
 		p.topic.bridge.metrics.Resolved(outcomeMissing)
 		if attempt == maxAttempts || ctx.Err() != nil {
-			// The log was searched and does not have them: nothing was written.
-			return 0, 0, fmt.Errorf("%w: appending failed %d times: %v", ErrUnavailable, attempt, err)
+			p.remember(messages, expected)
+			return 0, 0, fmt.Errorf("%w: appending failed %d times: %w", ErrOutcomeUnknown, attempt, err)
 		}
 	}
 }
@@ -160,11 +172,21 @@ func (p *partition) locate(ctx context.Context, messages []message, from int64, 
 		if err == nil || errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrPartitionNotFound) || errors.Is(err, ErrUnauthorized) {
 			return found, err
 		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, resolvePause) {
 			return place{}, err
-		case <-time.After(resolvePause):
 		}
+	}
+}
+
+// pause waits, and reports false when ctx ended meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -54,6 +54,15 @@ func (c *batchCache) get(p *partition, offset int64) (raw []byte, end int64, ok 
 	return raw, end, ok
 }
 
+// has reports whether a batch that holds an offset is there.
+func (c *batchCache) has(p *partition, offset int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batches := c.byPartition[p]
+	i := lastBelow(batches, offset)
+	return i >= 0 && batches[i].end > offset
+}
+
 // lastBelow is the index of the last batch that begins at or below an offset.
 func lastBelow(batches []*cachedBatch, offset int64) int {
 	i, found := slices.BinarySearchFunc(batches, offset, func(b *cachedBatch, o int64) int {

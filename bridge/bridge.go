@@ -119,14 +119,24 @@ func (b *Bridge) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("bridge: closing: %w", ctx.Err())
 	}
-	if started && err == nil {
-		b.saveIndexes(ctx)
+	saved := make(chan struct{})
+	go func() {
+		defer close(saved)
+		if started && err == nil {
+			b.saveIndexes(ctx)
+		}
+	}()
+	select {
+	case <-saved:
+	case <-ctx.Done(): // a call to an Iggy that does not answer is cut off below
 	}
 	b.cancel()
-	if closeErr := b.transport.close(); err == nil {
+	closeErr := b.transport.close()
+	<-saved
+	<-done
+	if err == nil {
 		err = closeErr
 	}
-	<-done
 	return err
 }
 

@@ -174,9 +174,15 @@ func overridden(config *Config, name string) bool {
 // compareStream compares a stream that holds many topics.
 func (c *catalog) compareStream(ctx context.Context, stream string, streams map[string]streamInfo) error {
 	config := &c.bridge.config
-	infos, err := c.bridge.transport.topics(ctx, stream)
-	if err != nil {
-		return fmt.Errorf("listing the topics of stream %s: %w", stream, err)
+	var infos []topicInfo
+	// A stream that was made after the list was waits for the next round: its id
+	// is part of its topics' ids.
+	listed, ok := streams[stream]
+	if ok {
+		var err error
+		if infos, err = c.bridge.transport.topics(ctx, stream); err != nil {
+			return fmt.Errorf("listing the topics of stream %s: %w", stream, err)
+		}
 	}
 	seen := make(map[string]bool, len(infos))
 	for _, info := range infos {
@@ -185,7 +191,7 @@ func (c *catalog) compareStream(ctx context.Context, stream string, streams map[
 			continue // this name's topic lies elsewhere
 		}
 		seen[name] = true
-		info.streamID = streams[stream].id
+		info.streamID = listed.id
 		c.found(name, info)
 	}
 	for _, t := range c.list() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,7 @@ func (c *catalog) lookFresh(ctx context.Context, name string) (*Topic, error) {
 	if err := c.bridge.state.ready(); err != nil {
 		return nil, err
 	}
+	name = strings.Clone(name) // it is kept, and may be a view of a request
 	at := c.bridge.config.locate(name)
 	info, err := c.bridge.transport.topic(ctx, at)
 	if errors.Is(err, ErrTopicNotFound) {

@@ -99,20 +99,21 @@ var errorCodes = []struct {
 }{
 	// Faults that pass. NOT_LEADER_OR_FOLLOWER makes producers and consumers of
 	// all clients refresh their metadata and retry; REQUEST_TIMED_OUT tells
-	// producers that the append may have happened. Admin clients retry on
+	// producers that the append may have happened, and must not reach consumers:
+	// Java's gives up on codes that Fetch does not have. Admin clients retry on
 	// NOT_CONTROLLER until their own timeout, but give up on REQUEST_TIMED_OUT.
 	{ErrOutcomeUnknown, codeRequestTimedOut, codeRequestTimedOut, codeRequestTimedOut, codeRequestTimedOut},
 	{ErrClosed, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorNotAvailable},
 	{ErrUnavailable, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorNotAvailable},
 	{ErrNotReady, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorLoading},
-	{ErrTimeout, codeRequestTimedOut, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
-	{context.DeadlineExceeded, codeRequestTimedOut, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
-	{context.Canceled, codeRequestTimedOut, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
+	{ErrTimeout, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
+	{context.DeadlineExceeded, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
+	{context.Canceled, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
 	{ErrStorage, codeKafkaStorageError, codeLeaderNotAvailable, codeKafkaStorageError, codeCoordinatorNotAvailable},
 	// Answers that stay.
+	{ErrTopicIDNotFound, codeUnknownTopicID, codeUnknownTopicID, codeUnknownTopicID, codeUnknownTopicID},
 	{ErrTopicNotFound, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition},
 	{ErrPartitionNotFound, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition},
-	{ErrTopicIDNotFound, codeUnknownTopicID, codeUnknownTopicID, codeUnknownTopicID, codeUnknownTopicID},
 	{ErrOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange},
 	{ErrRecordTooLarge, codeMessageTooLarge, codeMessageTooLarge, codeMessageTooLarge, codeMessageTooLarge},
 	{ErrCorruptBatch, codeCorruptMessage, codeCorruptMessage, codeCorruptMessage, codeCorruptMessage},

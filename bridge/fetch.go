@@ -46,6 +46,8 @@ func (b *Bridge) Fetch(ctx context.Context, t *Topic, partition int32, spec Fetc
 		}
 		// What was read before the fault is good; the next fetch meets it again.
 		b.log.WithError(err).WithField("topic", t.Name).WithField("partition", partition).Debug("fetch cut short")
+	} else {
+		f.readAhead()
 	}
 	return f.Fetched, nil
 }
@@ -62,7 +64,7 @@ func (p *partition) checkOffset(ctx context.Context, offset int64) (start, hw in
 		hw, err = p.freshWatermark(ctx, 0)
 	case offset == hw:
 		// Those who wait are told by the watch; only a fetch that nobody told asks.
-		hw, err = p.freshWatermark(ctx, 2*p.topic.bridge.config.WatchInterval)
+		hw, err = p.freshWatermark(ctx, p.topic.bridge.watches.maxAge())
 	}
 	if err != nil {
 		return start, -1, err
@@ -86,6 +88,7 @@ type fetching struct {
 	partition *partition
 	offset    int64 // the next one to read
 	size      int   // of Records
+	toCache   bool  // nothing is returned, everything goes to the cache
 }
 
 // left is how many bytes the caller can still take.
@@ -93,7 +96,7 @@ func (f *fetching) left() int { return f.spec.MaxBytes - f.size }
 
 // fits reports whether a batch of n bytes may be returned.
 func (f *fetching) fits(n int) bool {
-	return n <= f.left() || f.spec.AtLeastOne && len(f.Records) == 0
+	return !f.toCache && (n <= f.left() || f.spec.AtLeastOne && len(f.Records) == 0)
 }
 
 func (f *fetching) add(raw []byte, end int64) {
@@ -116,6 +119,9 @@ func (f *fetching) run(ctx context.Context) error {
 			continue
 		case reads == maxReads, f.size > f.spec.MaxBytes/2, f.left() <= 0 && !f.spec.AtLeastOne:
 			return nil
+		case f.partition.awaitAhead(ctx, f.offset):
+			reads++
+			continue
 		}
 		reads++
 		full, err := f.read(ctx)

@@ -8,24 +8,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/internal/records"
-
-	"github.com/sirupsen/logrus"
 )
-
-// testLogger writes a bridge's log into the test's.
-func testLogger(t testing.TB) logrus.FieldLogger {
-	l := logrus.New()
-	l.SetOutput(logWriter{t})
-	l.SetLevel(logrus.WarnLevel)
-	return l
-}
-
-type logWriter struct{ t testing.TB }
-
-func (w logWriter) Write(p []byte) (int, error) {
-	w.t.Logf("%s", p)
-	return len(p), nil
-}
 
 // startBridge starts a bridge that is closed with the test, and waits until it
 // can work.

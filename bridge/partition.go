@@ -61,6 +61,8 @@ type partition struct {
 	// largestBytes the largest seen lately.
 	averageBytes float64
 	largestBytes float64
+	// ahead is a read on its way ahead of a consumer.
+	ahead *ahead
 	// lastTailRead is when a reader last asked near the end.
 	lastTailRead time.Time
 	// lastUnreadable is when an unreadable message was last logged.
@@ -68,7 +70,8 @@ type partition struct {
 	// indexRestored says that the index was filled from the internal state.
 	indexRestored bool
 
-	index timeIndex
+	starts flights
+	index  timeIndex
 }
 
 func newTopicState(b *Bridge, name string, id [16]byte, info topicInfo) *topicState {
@@ -265,7 +268,14 @@ func (p *partition) startOffset(ctx context.Context, maxAge time.Duration) (int6
 	if known && (maxAge < 0 || now.Sub(at) <= maxAge) {
 		return start, nil
 	}
-	return p.findStart(ctx, now)
+	err := p.starts.join(ctx, func(ctx context.Context) error {
+		_, err := p.findStart(ctx, p.topic.bridge.config.Now())
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return p.knownStart(), nil
 }
 
 // findStart asks Iggy for the first message. An empty partition starts where it

@@ -48,11 +48,16 @@ func (b *Bridge) Submit(ctx context.Context, t *Topic, partition int32, batch *r
 // waited for, which Config.OperationTimeout bounds.
 func (job *Pending) Wait(ctx context.Context) (Appended, error) {
 	select {
+	case <-job.done: // also when ctx is over: what was refused has no partition
+		return job.result, job.err
+	default:
+	}
+	select {
 	case <-job.done:
 		return job.result, job.err
 	case <-ctx.Done():
 	}
-	if job.partition.withdraw(job) {
+	if job.partition != nil && job.partition.withdraw(job) {
 		job.finish(Appended{}, fmt.Errorf("waiting for earlier appends: %w", ctx.Err()))
 	}
 	<-job.done

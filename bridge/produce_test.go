@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,10 +73,11 @@ func TestBatchesAreAppendedInTheOrderOfSubmission(t *testing.T) {
 	f, b, topic := fakeBridge(t, nil)
 	produce(t, b, topic, 0, plainBatch(t, "first"))
 	begun, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	var held atomic.Bool
 	f.hooks(func(c fakeCall) error {
-		if c.op == "append" {
-			once.Do(func() { close(begun); <-release })
+		if c.op == "append" && held.CompareAndSwap(false, true) {
+			close(begun)
+			<-release
 		}
 		return nil
 	}, nil)
@@ -102,10 +104,11 @@ func TestAnAppendThatWaitsCanBeWithdrawn(t *testing.T) {
 	f, b, topic := fakeBridge(t, nil)
 	produce(t, b, topic, 0, plainBatch(t, "first"))
 	begun, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	var held atomic.Bool
 	f.hooks(func(c fakeCall) error {
-		if c.op == "append" {
-			once.Do(func() { close(begun); <-release })
+		if c.op == "append" && held.CompareAndSwap(false, true) {
+			close(begun)
+			<-release
 		}
 		return nil
 	}, nil)
@@ -258,6 +261,18 @@ func TestAnUnknownOutcomeIsFoundOutWhenTheProducerRetries(t *testing.T) {
 				t.Fatal(diff)
 			}
 		})
+	}
+}
+
+func TestWaitingForWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	_, b, topic := fakeBridge(t, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 50 {
+		if _, err := b.Submit(testContext(t), topic, 9, plainBatch(t, "a")).Wait(ctx); !errors.Is(err, ErrPartitionNotFound) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -11,6 +11,9 @@ const (
 	// maxRebuilt is the size in bytes, before compression, at which a rebuilt
 	// batch is ended and another begun.
 	maxRebuilt = 1 << 20
+	// minRebuilt is a size below which no batch is ended because fetches are
+	// small.
+	minRebuilt = 16 << 10
 	// unreadableLogInterval is how often a partition's unreadable messages are
 	// logged.
 	unreadableLogInterval = time.Minute
@@ -26,6 +29,7 @@ type rebuilder struct {
 	partition *partition
 	codec     records.Codec
 	byAppend  bool // the topic's records have the time of their append
+	limit     int  // size in bytes of a batch
 
 	builder records.Builder
 	spec    records.BatchSpec
@@ -51,6 +55,8 @@ func (f *fetching) take(messages []message) (full bool, err error) {
 		partition: f.partition,
 		codec:     codec,
 		byAppend:  f.topic.Config.LogAppendTime(),
+		// What goes to the cache should fit the next fetch of the same kind.
+		limit: min(maxRebuilt, max(f.spec.MaxBytes, minRebuilt)),
 	}
 	room := f.left()
 	for i := range messages {
@@ -89,13 +95,10 @@ func (r *rebuilder) add(m *message, room int, ahead []message) (int, error) {
 		r.maxTime, r.maxAt, r.any = d.Timestamp, d.Offset, true
 	}
 	spec := r.specOf(d)
-	if r.open {
-		size := r.builder.SizeWith(d.Timestamp, d.Key, d.Value, d.Headers)
-		if !r.joins(spec) || size > maxRebuilt || room > 0 && size > room {
-			room -= r.builder.Size()
-			if err := r.finish(); err != nil {
-				return room, err
-			}
+	if r.open && (!r.joins(spec) || r.exceeds(d, room)) {
+		room -= r.builder.Size()
+		if err := r.finish(); err != nil {
+			return room, err
 		}
 	}
 	if !r.open {
@@ -108,9 +111,22 @@ func (r *rebuilder) add(m *message, room int, ahead []message) (int, error) {
 	return room, nil
 }
 
+// exceeds reports whether the open batch has no room for d.
+func (r *rebuilder) exceeds(d *decoded, room int) bool {
+	limit := r.limit
+	if room > 0 {
+		limit = min(limit, room)
+	}
+	// The exact size takes a while to find; near the limit only it matters.
+	if len(d.Headers) == 0 && r.builder.Size()+len(d.Key)+len(d.Value)+2*recordOverhead < limit {
+		return false
+	}
+	return r.builder.SizeWith(d.Timestamp, d.Key, d.Value, d.Headers) > limit
+}
+
 // capacity is about what the batch that begins now will take.
 func (r *rebuilder) capacity(ahead []message, room int) int {
-	limit := maxRebuilt
+	limit := r.limit
 	if room > 0 {
 		limit = min(limit, room)
 	}

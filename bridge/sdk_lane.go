@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/iggy/foreign/go/client/tcp"
 	ierror "github.com/apache/iggy/foreign/go/errors"
+	"github.com/sirupsen/logrus"
 )
 
 // lane is one connection to Iggy, with at most one call at a time. It connects
@@ -86,7 +87,7 @@ func (l *lane) attempt(begun time.Time, do func(*tcp.IggyTcpClient) error) error
 	if l.pool.ctx.Err() != nil {
 		return net.ErrClosed
 	}
-	err := guarded(l.client, do)
+	err := guarded(l.pool.log, l.client, do)
 	if err == nil {
 		l.pool.answered()
 	}
@@ -97,10 +98,11 @@ func (l *lane) attempt(begun time.Time, do func(*tcp.IggyTcpClient) error) error
 // expect.
 var errSDKPanic = errors.New("the Iggy SDK panicked")
 
-func guarded(client *tcp.IggyTcpClient, do func(*tcp.IggyTcpClient) error) (err error) {
+func guarded(log logrus.FieldLogger, client *tcp.IggyTcpClient, do func(*tcp.IggyTcpClient) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v\n%s", errSDKPanic, r, debug.Stack())
+			log.WithField("stack", string(debug.Stack())).WithField("panic", r).Error("the Iggy SDK panicked")
+			err = fmt.Errorf("%w: %v", errSDKPanic, r)
 		}
 	}()
 	return do(client)
@@ -180,7 +182,12 @@ type built struct {
 // connect makes an SDK client and logs it in, within Config.DialTimeout.
 func (l *lane) connect(ctx context.Context) error {
 	p := l.pool
-	if err := p.config.probe(ctx); err != nil {
+	probing, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(p.ctx, cancel)
+	err := p.config.probe(probing)
+	stop()
+	cancel()
+	if err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -240,7 +247,7 @@ func (p *sdkPool) build() built {
 		s.abort()
 		return built{err: err}
 	}
-	err = guarded(client, func(c *tcp.IggyTcpClient) error {
+	err = guarded(p.log, client, func(c *tcp.IggyTcpClient) error {
 		_, err := c.LoginUser(p.config.Username, p.config.Password)
 		return err
 	})

@@ -66,9 +66,8 @@ func socketOf(client *tcp.IggyTcpClient) (*socket, error) {
 // limit makes whatever is or will be done on the connection fail at a time.
 func (s *socket) limit(until time.Time) error { return s.conn.SetDeadline(until) }
 
-// abort ends the connection with a reset: what the server has received and not
-// yet read of a request is discarded, so that a request given up is not carried
-// out later.
+// abort ends the connection with a reset: what was not sent yet of a request is
+// discarded, so that a request given up does not go out later.
 func (s *socket) abort() {
 	// Neither can fail in a way that matters: the connection is useless already.
 	_ = s.tcp.SetLinger(0)

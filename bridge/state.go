@@ -18,6 +18,8 @@ import (
 // has no place for. See stateOp for how it is kept.
 type stateStore struct {
 	bridge *Bridge
+	// sealAfter is the number of changes below which no generation is ended.
+	sealAfter int
 	// writing is held by whoever reads or writes the log.
 	writing chan struct{}
 
@@ -33,7 +35,7 @@ const stateBatchBytes = 1 << 20
 const stateReadCount = 1000
 
 func newStateStore(b *Bridge) *stateStore {
-	return &stateStore{bridge: b, writing: make(chan struct{}, 1), reason: ErrNotReady}
+	return &stateStore{bridge: b, sealAfter: defaultSealAfter, writing: make(chan struct{}, 1), reason: ErrNotReady}
 }
 
 // ready is nil when the state is loaded.
@@ -147,7 +149,7 @@ func (s *stateStore) refresh(ctx context.Context) error {
 
 // write appends a record and waits until it counts, in whatever generation.
 func (s *stateStore) write(ctx context.Context, record stateRecord) error {
-	for range maxAttempts {
+	for range maxLoads {
 		generation := s.log.generation
 		ids, err := s.appendTo(ctx, generation, []stateRecord{record})
 		if err != nil && !errors.Is(err, errMaybeAppended) && !errors.Is(err, ErrTopicNotFound) {
@@ -166,7 +168,7 @@ func (s *stateStore) write(ctx context.Context, record stateRecord) error {
 
 // sealIfLong begins a new generation when the log is long.
 func (s *stateStore) sealIfLong(ctx context.Context) error {
-	if !s.log.worthSealing() {
+	if !s.log.worthSealing(s.sealAfter) {
 		return nil
 	}
 	_, err := s.appendTo(ctx, s.log.generation, []stateRecord{{Op: opSeal}})
@@ -216,38 +218,40 @@ func (s *stateStore) catchUp(ctx context.Context) error {
 func (s *stateStore) catchUpFor(ctx context.Context, id messageID) (seen bool, err error) {
 	log := s.log
 	if log == nil {
-		if log, err = s.load(ctx); err != nil {
-			s.fail(err)
-			return false, err
-		}
-		s.adopt(log)
-		return false, nil
+		return false, s.reload(ctx)
 	}
 	for {
 		found, err := s.read(ctx, log, id)
 		seen = seen || found
+		next := log
+		if err == nil && log.sealed {
+			next, err = s.follow(ctx, log)
+		}
 		switch {
 		case errors.Is(err, ErrTopicNotFound), errors.Is(err, errLogShrank):
-			// Another bridge went on to the next generation and deleted this one, or
-			// Iggy lost messages: begin again with what there is.
-			if log, err = s.load(ctx); err != nil {
-				s.fail(err)
-				return false, err
-			}
-			s.adopt(log)
-			return false, nil
+			// Other bridges went on and deleted this generation, or Iggy lost
+			// messages: begin again with what there is.
+			return seen, s.reload(ctx)
 		case err != nil:
-			return false, fmt.Errorf("internal state: %w", err)
-		case !log.sealed:
+			return false, fmt.Errorf("internal state: generation %d: %w", log.generation, err)
+		case next == log:
 			return seen, nil
 		}
-		old := log
-		if log, err = s.follow(ctx, old); err != nil {
-			return false, fmt.Errorf("internal state: beginning generation %d: %w", old.generation+1, err)
-		}
-		s.adopt(log)
-		s.dropGeneration(ctx, old.generation)
+		s.adopt(next)
+		s.dropGeneration(ctx, log.generation)
+		log = next
 	}
+}
+
+// reload loads the state anew.
+func (s *stateStore) reload(ctx context.Context) error {
+	log, err := s.load(ctx)
+	if err != nil {
+		s.fail(err)
+		return err
+	}
+	s.adopt(log)
+	return nil
 }
 
 // adopt makes a log the one that holds.

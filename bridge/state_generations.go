@@ -9,7 +9,22 @@ import (
 
 // load finds the generation that holds and reads it; the first bridge makes
 // the first one.
-func (s *stateStore) load(ctx context.Context) (*stateLog, error) {
+func (s *stateStore) load(ctx context.Context) (log *stateLog, err error) {
+	for range maxLoads {
+		// A generation that vanishes meanwhile was one that another bridge left
+		// behind: there is a later one.
+		if log, err = s.loadOnce(ctx); !errors.Is(err, ErrTopicNotFound) {
+			break
+		}
+	}
+	return log, err
+}
+
+// maxLoads bounds how often the state is loaded anew because other bridges went
+// on meanwhile.
+const maxLoads = 10
+
+func (s *stateStore) loadOnce(ctx context.Context) (*stateLog, error) {
 	if err := s.ensureStream(ctx); err != nil {
 		return nil, err
 	}
@@ -98,8 +113,27 @@ func (s *stateStore) follow(ctx context.Context, log *stateLog) (*stateLog, erro
 }
 
 // begin makes the generation behind a log's hold, with the log's entries, and
-// reads it.
+// reads it. The error is ErrTopicNotFound when other bridges went on beyond it
+// meanwhile.
 func (s *stateStore) begin(ctx context.Context, before *stateLog) (*stateLog, error) {
+	log, err := s.complete(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	// A generation is deleted when a later one is complete. A bridge that was slow
+	// may just have made one of those again: then there is a later one by now.
+	numbers, err := s.generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) > 0 && numbers[len(numbers)-1] > log.generation {
+		return nil, fmt.Errorf("%w: generation %d was left behind", ErrTopicNotFound, log.generation)
+	}
+	return log, nil
+}
+
+// complete reads the generation behind a log's, after writing what it lacks.
+func (s *stateStore) complete(ctx context.Context, before *stateLog) (*stateLog, error) {
 	log := newStateLog(before.generation + 1)
 	at := s.ref(log.generation).location
 	err := s.bridge.transport.createTopic(ctx, at, 1, iggyNever, iggyUnlimited)

@@ -133,12 +133,13 @@ func (l *stateLog) applySnapshot(r stateRecord) {
 }
 
 // worthSealing reports whether the log has grown long for what it holds.
-func (l *stateLog) worthSealing() bool {
-	return l.complete && !l.sealed && l.changes > sealAfter+4*len(l.entries)
+func (l *stateLog) worthSealing(after int) bool {
+	return l.complete && !l.sealed && l.changes > after+4*len(l.entries)
 }
 
-// sealAfter is the number of changes below which a generation is never ended.
-const sealAfter = 1000
+// defaultSealAfter is the number of changes below which a generation is never
+// ended.
+const defaultSealAfter = 1000
 
 // snapshotRecords are the records that begin the next generation.
 func (l *stateLog) snapshotRecords(id string) []stateRecord {

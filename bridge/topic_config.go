@@ -49,7 +49,7 @@ func CheckTopicConfigs(configs map[string]string) error {
 		return fmt.Errorf("%w: conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)", ErrInvalidConfig, low, high)
 	}
 	if c.Value("remote.storage.enable") == "true" {
-		return fmt.Errorf("%w: Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage", ErrInvalidConfig)
+		return fmt.Errorf("%w: %s", ErrInvalidConfig, "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.")
 	}
 	return nil
 }

@@ -161,6 +161,8 @@ func (d *ConfigDef) checkNumber(value string) error {
 		return d.invalid(value, "Not a number of type "+kind)
 	case slices.Contains(d.also, value):
 		return nil
+	case len(d.also) > 0 && (number < d.min || number > d.max):
+		return d.invalid(value, fmt.Sprintf("Value must be between %v and %v or equal to %s", d.min, d.max, strings.Join(d.also, ", ")))
 	case number < d.min:
 		return d.invalid(value, "Value must be at least "+strconv.FormatFloat(d.min, 'f', -1, 64))
 	case number > d.max:
@@ -195,7 +197,8 @@ func (d *ConfigDef) checkReplicas(value string) error {
 		_, err1 := strconv.ParseUint(partition, 10, 31)
 		_, err2 := strconv.ParseUint(broker, 10, 31)
 		if !ok || err1 != nil || err2 != nil {
-			return d.invalid(value, "it must be the literal '*' or a list of replicas in the form [partitionId]:[brokerId],[partitionId]:[brokerId],...")
+			return d.invalid("["+strings.Join(items, ", ")+"]", d.Name+
+				" must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
 		}
 	}
 	return nil

@@ -276,9 +276,30 @@ func (b *Bridge) existing(ctx context.Context, name string) (*Topic, error) {
 	return b.catalog.lookFresh(ctx, name)
 }
 
-// DeleteTopic deletes a topic, and its stream when that was the topic's own and
-// holds nothing else. The error is ErrTopicNotFound when there is none.
+// DeleteTopic deletes the topic of a name, and its stream when that was the
+// topic's own and holds nothing else. The error is ErrTopicNotFound when there
+// is none.
 func (b *Bridge) DeleteTopic(ctx context.Context, name string) error {
+	return b.deleteTopic(ctx, name, nil)
+}
+
+// DeleteTopicByID is DeleteTopic for the topic with an id, and for no other that
+// was made under its name since. The error is ErrTopicIDNotFound when there is
+// none.
+func (b *Bridge) DeleteTopicByID(ctx context.Context, id [16]byte) error {
+	t, err := b.TopicByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = b.deleteTopic(ctx, t.Name, &id)
+	if errors.Is(err, ErrTopicNotFound) {
+		return fmt.Errorf("%w: %w", ErrTopicIDNotFound, err)
+	}
+	return err
+}
+
+// deleteTopic deletes the topic of a name, with id set only the one with it.
+func (b *Bridge) deleteTopic(ctx context.Context, name string, id *[16]byte) error {
 	unlock, err := b.catalog.naming.lock(ctx, name)
 	if err != nil {
 		return err
@@ -287,6 +308,9 @@ func (b *Bridge) DeleteTopic(ctx context.Context, name string) error {
 	t, err := b.existing(ctx, name)
 	if err != nil {
 		return err
+	}
+	if id != nil && t.ID != *id {
+		return fmt.Errorf("%w: topic %s was made anew", ErrTopicNotFound, name)
 	}
 	if err := b.transport.deleteTopic(ctx, t.location); err != nil && !errors.Is(err, ErrTopicNotFound) {
 		return fmt.Errorf("deleting topic %s: %w", name, err)

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -101,6 +102,7 @@ type watchHub struct {
 	running bool
 	closed  bool
 	wake    chan struct{}
+	pause   atomic.Int64 // time between two looks at a topic, ns
 }
 
 // watchPace is the least time between two looks: with very many topics each is
@@ -108,8 +110,14 @@ type watchHub struct {
 const watchPace = 4 * time.Millisecond
 
 func newWatchHub(b *Bridge) *watchHub {
-	return &watchHub{bridge: b, topics: make(map[*topicState]int), wake: make(chan struct{}, 1)}
+	h := &watchHub{bridge: b, topics: make(map[*topicState]int), wake: make(chan struct{}, 1)}
+	h.pause.Store(int64(b.config.WatchInterval))
+	return h
 }
+
+// maxAge is how old the knowledge of a partition's end may be when a consumer
+// that has read everything asks again: as old as it may get while it is watched.
+func (h *watchHub) maxAge() time.Duration { return 2 * time.Duration(h.pause.Load()) }
 
 func (h *watchHub) join(partitions []*partition) {
 	if len(partitions) == 0 {
@@ -187,6 +195,7 @@ func (h *watchHub) run() {
 			}
 		}
 		pause := max(h.bridge.config.WatchInterval, time.Duration(len(topics))*watchPace)
+		h.pause.Store(int64(pause))
 		timer.Reset(max(pause-time.Since(begun), watchPace))
 	}
 }
