@@ -68,13 +68,22 @@ func (h *Handlers) deleteTopics(ctx context.Context, req *Request, body *generat
 		if d.fault != nil {
 			continue
 		}
-		if err := h.bridge.DeleteTopic(ctx, d.topic.Name); err != nil {
+		if err := h.delete(ctx, d); err != nil {
 			d.fault = deleteFault(d, err)
 			continue
 		}
 		d.name, d.id = wire.String(d.topic.Name), d.topic.ID
 	}
 	return deleteAnswer(list), nil
+}
+
+// delete deletes the topic that was named. An id never hits another topic that
+// has taken the name in the meantime.
+func (h *Handlers) delete(ctx context.Context, d *doomed) error {
+	if d.name.Valid {
+		return h.bridge.DeleteTopic(ctx, d.name.S)
+	}
+	return h.bridge.DeleteTopicByID(ctx, d.id)
 }
 
 func topicsToDelete(version int16, body *generated.DeleteTopicsRequest) []doomed {
