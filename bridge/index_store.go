@@ -62,15 +62,24 @@ func (b *Bridge) saveIndexes(ctx context.Context) {
 }
 
 // forget removes from the internal state what it knows of a topic that is gone.
+// A topic of the same name may be in the making: its configuration stays.
 func (b *Bridge) forget(t *Topic) {
 	b.spawn(func() {
 		ctx, cancel := context.WithTimeout(b.ctx, b.config.OperationTimeout)
 		defer cancel()
-		keys := b.state.keys(timeIndexKeys(t.ID))
-		if stored, ok := b.state.storedConfig(t.Name); ok && stored.ID == hex.EncodeToString(t.ID[:]) {
-			keys = append(keys, topicConfigPrefix+t.Name)
+		doomed := make(map[string]json.RawMessage)
+		for _, key := range b.state.keys(timeIndexKeys(t.ID)) {
+			if value, ok := b.state.get(key); ok {
+				doomed[key] = value
+			}
 		}
-		if err := b.state.remove(ctx, keys...); err != nil && ctx.Err() == nil {
+		if raw, ok := b.state.get(topicConfigPrefix + t.Name); ok {
+			var stored storedConfig
+			if err := json.Unmarshal(raw, &stored); err == nil && stored.ID == hex.EncodeToString(t.ID[:]) {
+				doomed[topicConfigPrefix+t.Name] = raw
+			}
+		}
+		if err := b.state.remove(ctx, doomed); err != nil && ctx.Err() == nil {
 			b.log.WithError(err).WithField("topic", t.Name).Warn("the state of a deleted topic could not be removed")
 		}
 	})

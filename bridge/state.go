@@ -88,13 +88,10 @@ func (s *stateStore) putIfAbsent(ctx context.Context, key string, value any) err
 	return s.change(ctx, opPutIfAbsent, key, value)
 }
 
-// remove removes keys.
-func (s *stateStore) remove(ctx context.Context, keys ...string) error {
-	for _, key := range keys {
-		if _, ok := s.get(key); !ok {
-			continue
-		}
-		if err := s.change(ctx, opDelete, key, nil); err != nil {
+// remove removes keys that still have the values given with them.
+func (s *stateStore) remove(ctx context.Context, entries map[string]json.RawMessage) error {
+	for key, value := range entries {
+		if err := s.change(ctx, opDelete, key, value); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,7 +31,7 @@ type stateOp string
 const (
 	opPut         stateOp = "put"           // set a key
 	opPutIfAbsent stateOp = "put-if-absent" // set a key that is not set
-	opDelete      stateOp = "delete"        // remove a key
+	opDelete      stateOp = "delete"        // remove a key that has this value
 	opSnapshot    stateOp = "snapshot"      // a key of a snapshot
 	opComplete    stateOp = "complete"      // a snapshot is whole
 	opSeal        stateOp = "seal"          // the generation ends here
@@ -106,7 +107,11 @@ func (l *stateLog) apply(payload []byte) error {
 			l.entries[r.Key] = r.Value
 		}
 	case opDelete:
-		delete(l.entries, r.Key)
+		// Between the decision to remove and this message somebody may have set
+		// the key anew: that holds.
+		if bytes.Equal(l.entries[r.Key], r.Value) {
+			delete(l.entries, r.Key)
+		}
 	case opSnapshot, opComplete: // another bridge was faster
 	default:
 		return fmt.Errorf("generation %d, offset %d: unknown operation %q", l.generation, l.next, r.Op)

@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -289,4 +291,53 @@ func TestCloseSavesTimeIndexes(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestRemovalSparesAValueSetSince(t *testing.T) {
+	t.Parallel()
+	f := newFakeIggy()
+	ctx := testContext(t)
+	s, other := stateBridge(t, f), stateBridge(t, f)
+	if err := s.put(ctx, "a", "<old>"); err != nil {
+		t.Fatal(err)
+	}
+	old, _ := s.get("a")
+	if err := other.put(ctx, "a", "<new>"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.remove(ctx, map[string]json.RawMessage{"a": old}); err != nil {
+		t.Fatal(err)
+	}
+	now, ok := s.get("a")
+	if !ok {
+		t.Fatal("a value that was set since is removed")
+	}
+	if err := other.remove(ctx, map[string]json.RawMessage{"a": now}); err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := other.get("a"); ok {
+		t.Errorf("%s is still there", v)
+	}
+}
+
+// TestRecreationKeepsItsConfiguration deletes a topic and makes it anew at once,
+// again and again: what the old one leaves behind is cleared away meanwhile.
+func TestRecreationKeepsItsConfiguration(t *testing.T) {
+	t.Parallel()
+	f := newFakeIggy()
+	ctx := testContext(t)
+	b := startBridge(t, f.config())
+	for i := range 200 {
+		want := strconv.Itoa(1000 + i)
+		topic, err := b.CreateTopic(ctx, "again", TopicSpec{Partitions: 1, Configs: map[string]string{ConfigRetentionMs: want}})
+		if err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		if got := topic.Config.Overrides()[ConfigRetentionMs]; got != want {
+			t.Fatalf("round %d: retention.ms is %s, want %s", i, got, want)
+		}
+		if err := b.DeleteTopic(ctx, "again"); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
