@@ -28,7 +28,7 @@ func idleConsumers(ctx context.Context, o options, p *process) error {
 	if err := createTopic(ctx, c, "idle"); err != nil {
 		return err
 	}
-	fmt.Printf("\n| %d idle consumers, maximum wait | processor, %% of a core | memory, MB |\n| --- | ---: | ---: |\n", o.consumers)
+	fmt.Printf("| %d idle consumers, maximum wait | processor, %% of a core | memory, MB |\n| --- | ---: | ---: |\n", o.consumers)
 	for _, wait := range maxWaits {
 		if err := idleRound(ctx, o, p, wait); err != nil {
 			return err
