@@ -151,7 +151,7 @@ func encodeAddOffsetsToTxnRequestV3(w *wire.Writer, m *AddOffsetsToTxnRequest) b
 		if len(m.GroupId) > wire.MaxString {
 			return w.TooLong("GroupId", len(m.GroupId))
 		}
-		b := w.Room(20 + len(m.TransactionalId) + len(m.GroupId))
+		b := w.Room(21 + len(m.TransactionalId) + len(m.GroupId))
 		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
 		{
 			n := len(b)
@@ -161,6 +161,10 @@ func encodeAddOffsetsToTxnRequestV3(w *wire.Writer, m *AddOffsetsToTxnRequest) b
 			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -246,12 +246,16 @@ func encodeAddRaftVoterRequestV1(w *wire.Writer, m *AddRaftVoterRequest) bool {
 		}
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.AckWhenCommitted)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -288,7 +292,7 @@ func encodeAddRaftVoterRequestListenerV0(w *wire.Writer, m *AddRaftVoterRequestL
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b := w.Room(13 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -296,6 +300,10 @@ func encodeAddRaftVoterRequestListenerV0(w *wire.Writer, m *AddRaftVoterRequestL
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

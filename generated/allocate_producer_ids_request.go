@@ -89,13 +89,17 @@ func decodeAllocateProducerIdsRequestV0(r *wire.Reader, m *AllocateProducerIdsRe
 }
 func encodeAllocateProducerIdsRequestV0(w *wire.Writer, m *AllocateProducerIdsRequest) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

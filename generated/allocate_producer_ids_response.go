@@ -94,7 +94,7 @@ func decodeAllocateProducerIdsResponseV0(r *wire.Reader, m *AllocateProducerIdsR
 }
 func encodeAllocateProducerIdsResponseV0(w *wire.Writer, m *AllocateProducerIdsResponse) bool {
 	{
-		b := w.Room(18)
+		b := w.Room(19)
 		{
 			n := len(b)
 			b = b[:n+18]
@@ -103,6 +103,10 @@ func encodeAllocateProducerIdsResponseV0(w *wire.Writer, m *AllocateProducerIdsR
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
 			binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerIdStart))
 			binary.BigEndian.PutUint32(p[14:18], uint32(m.ProducerIdLen))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -214,12 +214,16 @@ func encodeAlterClientQuotasRequestV1(w *wire.Writer, m *AlterClientQuotasReques
 		}
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -384,12 +388,16 @@ func encodeAlterClientQuotasRequestEntityDataV1(w *wire.Writer, m *AlterClientQu
 		if len(m.EntityName.S) > wire.MaxString {
 			return w.TooLong("EntityName", len(m.EntityName.S))
 		}
-		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b := w.Room(11 + len(m.EntityType) + len(m.EntityName.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
 		if !m.EntityName.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.EntityName.S)+1)), m.EntityName.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -457,7 +465,7 @@ func encodeAlterClientQuotasRequestOpDataV1(w *wire.Writer, m *AlterClientQuotas
 		if len(m.Key) > wire.MaxString {
 			return w.TooLong("Key", len(m.Key))
 		}
-		b := w.Room(14 + len(m.Key))
+		b := w.Room(15 + len(m.Key))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		{
 			n := len(b)
@@ -465,6 +473,10 @@ func encodeAlterClientQuotasRequestOpDataV1(w *wire.Writer, m *AlterClientQuotas
 			p := (*[9]byte)(b[n:])
 			wire.PutFloat64(p[0:8], m.Value)
 			p[8] = wire.PutBool(m.Remove)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

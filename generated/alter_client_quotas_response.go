@@ -388,12 +388,16 @@ func encodeAlterClientQuotasResponseEntityDataV1(w *wire.Writer, m *AlterClientQ
 		if len(m.EntityName.S) > wire.MaxString {
 			return w.TooLong("EntityName", len(m.EntityName.S))
 		}
-		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b := w.Room(11 + len(m.EntityType) + len(m.EntityName.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
 		if !m.EntityName.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.EntityName.S)+1)), m.EntityName.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -198,12 +198,16 @@ func encodeAlterConfigsRequestV2(w *wire.Writer, m *AlterConfigsRequest) bool {
 		}
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -376,12 +380,16 @@ func encodeAlterConfigsRequestAlterableConfigV2(w *wire.Writer, m *AlterConfigsR
 		if len(m.Value.S) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value.S))
 		}
-		b := w.Room(10 + len(m.Name) + len(m.Value.S))
+		b := w.Room(11 + len(m.Name) + len(m.Value.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		if !m.Value.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -322,7 +322,7 @@ func encodeAlterPartitionReassignmentsResponseReassignablePartitionResponseV0(w 
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(11 + len(m.ErrorMessage.S))
+		b := w.Room(12 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -334,6 +334,10 @@ func encodeAlterPartitionReassignmentsResponseReassignablePartitionResponseV0(w 
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

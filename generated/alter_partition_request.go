@@ -389,13 +389,17 @@ func encodeAlterPartitionRequestPartitionDataV2(w *wire.Writer, m *AlterPartitio
 		return w.In("NewIsr")
 	}
 	{
-		b := w.Room(5)
+		b := w.Room(6)
 		{
 			n := len(b)
 			b = b[:n+5]
 			p := (*[5]byte)(b[n:])
 			p[0] = byte(m.LeaderRecoveryState)
 			binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -465,13 +469,17 @@ func encodeAlterPartitionRequestPartitionDataV3(w *wire.Writer, m *AlterPartitio
 		}
 	}
 	{
-		b := w.Room(5)
+		b := w.Room(6)
 		{
 			n := len(b)
 			b = b[:n+5]
 			p := (*[5]byte)(b[n:])
 			p[0] = byte(m.LeaderRecoveryState)
 			binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -497,13 +505,17 @@ func decodeAlterPartitionRequestBrokerStateV3(r *wire.Reader, m *AlterPartitionR
 }
 func encodeAlterPartitionRequestBrokerStateV3(w *wire.Writer, m *AlterPartitionRequestBrokerState) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.BrokerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -266,13 +266,17 @@ func encodeAlterPartitionResponsePartitionDataV2(w *wire.Writer, m *AlterPartiti
 		return w.In("Isr")
 	}
 	{
-		b := w.Room(5)
+		b := w.Room(6)
 		{
 			n := len(b)
 			b = b[:n+5]
 			p := (*[5]byte)(b[n:])
 			p[0] = byte(m.LeaderRecoveryState)
 			binary.BigEndian.PutUint32(p[1:5], uint32(m.PartitionEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

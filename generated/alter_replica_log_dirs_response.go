@@ -337,13 +337,17 @@ func decodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV2(r *wir
 }
 func encodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV2(w *wire.Writer, m *AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult) bool {
 	{
-		b := w.Room(6)
+		b := w.Room(7)
 		{
 			n := len(b)
 			b = b[:n+6]
 			p := (*[6]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

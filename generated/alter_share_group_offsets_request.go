@@ -208,13 +208,17 @@ func decodeAlterShareGroupOffsetsRequestPartitionV0(r *wire.Reader, m *AlterShar
 }
 func encodeAlterShareGroupOffsetsRequestPartitionV0(w *wire.Writer, m *AlterShareGroupOffsetsRequestPartition) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.StartOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

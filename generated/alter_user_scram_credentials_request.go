@@ -185,13 +185,17 @@ func encodeAlterUserScramCredentialsRequestScramCredentialDeletionV0(w *wire.Wri
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(6 + len(m.Name))
+		b := w.Room(7 + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = byte(m.Mechanism)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -229,7 +233,7 @@ func encodeAlterUserScramCredentialsRequestScramCredentialUpsertionV0(w *wire.Wr
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(20 + len(m.Name) + len(m.Salt) + len(m.SaltedPassword))
+		b := w.Room(21 + len(m.Name) + len(m.Salt) + len(m.SaltedPassword))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
@@ -240,6 +244,10 @@ func encodeAlterUserScramCredentialsRequestScramCredentialUpsertionV0(w *wire.Wr
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.Salt)+1)), m.Salt...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.SaltedPassword)+1)), m.SaltedPassword...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -172,7 +172,7 @@ func encodeAlterUserScramCredentialsResponseAlterUserScramCredentialsResultV0(w 
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(12 + len(m.User) + len(m.ErrorMessage.S))
+		b := w.Room(13 + len(m.User) + len(m.ErrorMessage.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.User)+1)), m.User...)
 		{
 			n := len(b)
@@ -184,6 +184,10 @@ func encodeAlterUserScramCredentialsResponseAlterUserScramCredentialsResultV0(w 
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -115,9 +115,13 @@ func encodeApiVersionsRequestV3(w *wire.Writer, m *ApiVersionsRequest) bool {
 		if len(m.ClientSoftwareVersion) > wire.MaxString {
 			return w.TooLong("ClientSoftwareVersion", len(m.ClientSoftwareVersion))
 		}
-		b := w.Room(10 + len(m.ClientSoftwareName) + len(m.ClientSoftwareVersion))
+		b := w.Room(11 + len(m.ClientSoftwareName) + len(m.ClientSoftwareVersion))
 		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareName)+1)), m.ClientSoftwareName...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareVersion)+1)), m.ClientSoftwareVersion...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -159,7 +163,7 @@ func encodeApiVersionsRequestV5(w *wire.Writer, m *ApiVersionsRequest) bool {
 		if len(m.ClusterId.S) > wire.MaxString {
 			return w.TooLong("ClusterId", len(m.ClusterId.S))
 		}
-		b := w.Room(19 + len(m.ClientSoftwareName) + len(m.ClientSoftwareVersion) + len(m.ClusterId.S))
+		b := w.Room(20 + len(m.ClientSoftwareName) + len(m.ClientSoftwareVersion) + len(m.ClusterId.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareName)+1)), m.ClientSoftwareName...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.ClientSoftwareVersion)+1)), m.ClientSoftwareVersion...)
 		if !m.ClusterId.Valid {
@@ -172,6 +176,10 @@ func encodeApiVersionsRequestV5(w *wire.Writer, m *ApiVersionsRequest) bool {
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.NodeId))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

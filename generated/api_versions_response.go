@@ -528,7 +528,7 @@ func decodeApiVersionsResponseApiVersionV3(r *wire.Reader, m *ApiVersionsRespons
 }
 func encodeApiVersionsResponseApiVersionV3(w *wire.Writer, m *ApiVersionsResponseApiVersion) bool {
 	{
-		b := w.Room(6)
+		b := w.Room(7)
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -536,6 +536,10 @@ func encodeApiVersionsResponseApiVersionV3(w *wire.Writer, m *ApiVersionsRespons
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ApiKey))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersion))
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.MaxVersion))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -567,7 +571,7 @@ func encodeApiVersionsResponseSupportedFeatureKeyV3(w *wire.Writer, m *ApiVersio
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(9 + len(m.Name))
+		b := w.Room(10 + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
@@ -575,6 +579,10 @@ func encodeApiVersionsResponseSupportedFeatureKeyV3(w *wire.Writer, m *ApiVersio
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinVersion))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxVersion))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -606,7 +614,7 @@ func encodeApiVersionsResponseFinalizedFeatureKeyV3(w *wire.Writer, m *ApiVersio
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(9 + len(m.Name))
+		b := w.Room(10 + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
@@ -614,6 +622,10 @@ func encodeApiVersionsResponseFinalizedFeatureKeyV3(w *wire.Writer, m *ApiVersio
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.MinVersionLevel))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -291,12 +291,16 @@ func decodeAssignReplicasToDirsRequestPartitionDataV0(r *wire.Reader, m *AssignR
 }
 func encodeAssignReplicasToDirsRequestPartitionDataV0(w *wire.Writer, m *AssignReplicasToDirsRequestPartitionData) bool {
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -398,7 +398,7 @@ func decodeBeginQuorumEpochRequestPartitionDataV1(r *wire.Reader, m *BeginQuorum
 }
 func encodeBeginQuorumEpochRequestPartitionDataV1(w *wire.Writer, m *BeginQuorumEpochRequestPartitionData) bool {
 	{
-		b := w.Room(28)
+		b := w.Room(29)
 		{
 			n := len(b)
 			b = b[:n+28]
@@ -407,6 +407,10 @@ func encodeBeginQuorumEpochRequestPartitionDataV1(w *wire.Writer, m *BeginQuorum
 			copy(p[4:20], m.VoterDirectoryId[:])
 			binary.BigEndian.PutUint32(p[20:24], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[24:28], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -443,7 +447,7 @@ func encodeBeginQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *BeginQuoru
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b := w.Room(13 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -451,6 +455,10 @@ func encodeBeginQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *BeginQuoru
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

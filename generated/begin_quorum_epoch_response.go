@@ -426,7 +426,7 @@ func decodeBeginQuorumEpochResponsePartitionDataV1(r *wire.Reader, m *BeginQuoru
 }
 func encodeBeginQuorumEpochResponsePartitionDataV1(w *wire.Writer, m *BeginQuorumEpochResponsePartitionData) bool {
 	{
-		b := w.Room(14)
+		b := w.Room(15)
 		{
 			n := len(b)
 			b = b[:n+14]
@@ -435,6 +435,10 @@ func encodeBeginQuorumEpochResponsePartitionDataV1(w *wire.Writer, m *BeginQuoru
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
 			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -473,7 +477,7 @@ func encodeBeginQuorumEpochResponseNodeEndpointV1(w *wire.Writer, m *BeginQuorum
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(11 + len(m.Host))
+		b := w.Room(12 + len(m.Host))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -486,6 +490,10 @@ func encodeBeginQuorumEpochResponseNodeEndpointV1(w *wire.Writer, m *BeginQuorum
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -139,7 +139,7 @@ func encodeBrokerHeartbeatRequestV0(w *wire.Writer, m *BrokerHeartbeatRequest) b
 		return w.Absent("CordonedLogDirs")
 	}
 	{
-		b := w.Room(22)
+		b := w.Room(23)
 		{
 			n := len(b)
 			b = b[:n+22]
@@ -149,6 +149,10 @@ func encodeBrokerHeartbeatRequestV0(w *wire.Writer, m *BrokerHeartbeatRequest) b
 			binary.BigEndian.PutUint64(p[12:20], uint64(m.CurrentMetadataOffset))
 			p[20] = wire.PutBool(m.WantFence)
 			p[21] = wire.PutBool(m.WantShutDown)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

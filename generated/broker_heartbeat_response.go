@@ -98,7 +98,7 @@ func decodeBrokerHeartbeatResponseV0(r *wire.Reader, m *BrokerHeartbeatResponse)
 }
 func encodeBrokerHeartbeatResponseV0(w *wire.Writer, m *BrokerHeartbeatResponse) bool {
 	{
-		b := w.Room(9)
+		b := w.Room(10)
 		{
 			n := len(b)
 			b = b[:n+9]
@@ -108,6 +108,10 @@ func encodeBrokerHeartbeatResponseV0(w *wire.Writer, m *BrokerHeartbeatResponse)
 			p[6] = wire.PutBool(m.IsCaughtUp)
 			p[7] = wire.PutBool(m.IsFenced)
 			p[8] = wire.PutBool(m.ShouldShutDown)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -239,11 +239,15 @@ func encodeBrokerRegistrationRequestV0(w *wire.Writer, m *BrokerRegistrationRequ
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(5 + len(m.Rack.S))
+		b := w.Room(6 + len(m.Rack.S))
 		if !m.Rack.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -356,7 +360,7 @@ func encodeBrokerRegistrationRequestV1(w *wire.Writer, m *BrokerRegistrationRequ
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(6 + len(m.Rack.S))
+		b := w.Room(7 + len(m.Rack.S))
 		if !m.Rack.Valid {
 			b = append(b, 0)
 		} else {
@@ -367,6 +371,10 @@ func encodeBrokerRegistrationRequestV1(w *wire.Writer, m *BrokerRegistrationRequ
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.IsMigratingZkBroker)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -646,12 +654,16 @@ func encodeBrokerRegistrationRequestV3(w *wire.Writer, m *BrokerRegistrationRequ
 	}
 	w.UUIDs(m.LogDirs)
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.PreviousBrokerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -689,7 +701,7 @@ func encodeBrokerRegistrationRequestListenerV0(w *wire.Writer, m *BrokerRegistra
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(14 + len(m.Name) + len(m.Host))
+		b := w.Room(15 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -698,6 +710,10 @@ func encodeBrokerRegistrationRequestListenerV0(w *wire.Writer, m *BrokerRegistra
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.SecurityProtocol))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -729,7 +745,7 @@ func encodeBrokerRegistrationRequestFeatureV0(w *wire.Writer, m *BrokerRegistrat
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(9 + len(m.Name))
+		b := w.Room(10 + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
@@ -737,6 +753,10 @@ func encodeBrokerRegistrationRequestFeatureV0(w *wire.Writer, m *BrokerRegistrat
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -92,7 +92,7 @@ func decodeBrokerRegistrationResponseV0(r *wire.Reader, m *BrokerRegistrationRes
 }
 func encodeBrokerRegistrationResponseV0(w *wire.Writer, m *BrokerRegistrationResponse) bool {
 	{
-		b := w.Room(14)
+		b := w.Room(15)
 		{
 			n := len(b)
 			b = b[:n+14]
@@ -100,6 +100,10 @@ func encodeBrokerRegistrationResponseV0(w *wire.Writer, m *BrokerRegistrationRes
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
 			binary.BigEndian.PutUint64(p[6:14], uint64(m.BrokerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

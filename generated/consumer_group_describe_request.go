@@ -99,12 +99,16 @@ func encodeConsumerGroupDescribeRequestV0(w *wire.Writer, m *ConsumerGroupDescri
 		return w.In("GroupIds")
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -368,9 +368,13 @@ func encodeConsumerGroupMemberMetadataValueClassicProtocolV0(w *wire.Writer, m *
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(10 + len(m.Name) + len(m.Metadata))
+		b := w.Room(11 + len(m.Name) + len(m.Metadata))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Metadata)+1)), m.Metadata...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

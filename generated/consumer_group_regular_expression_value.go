@@ -105,13 +105,17 @@ func encodeConsumerGroupRegularExpressionValueV0(w *wire.Writer, m *ConsumerGrou
 		return w.In("Topics")
 	}
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
 			p := (*[16]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.Version))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -220,7 +220,7 @@ func encodeControllerRegistrationRequestListenerV0(w *wire.Writer, m *Controller
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(14 + len(m.Name) + len(m.Host))
+		b := w.Room(15 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -229,6 +229,10 @@ func encodeControllerRegistrationRequestListenerV0(w *wire.Writer, m *Controller
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.SecurityProtocol))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -260,7 +264,7 @@ func encodeControllerRegistrationRequestFeatureV0(w *wire.Writer, m *ControllerR
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(9 + len(m.Name))
+		b := w.Room(10 + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
@@ -268,6 +272,10 @@ func encodeControllerRegistrationRequestFeatureV0(w *wire.Writer, m *ControllerR
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

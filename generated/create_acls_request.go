@@ -292,7 +292,7 @@ func encodeCreateAclsRequestAclCreationV2(w *wire.Writer, m *CreateAclsRequestAc
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(19 + len(m.ResourceName) + len(m.Principal) + len(m.Host))
+		b := w.Room(20 + len(m.ResourceName) + len(m.Principal) + len(m.Host))
 		{
 			n := len(b)
 			b = b[:n+1]
@@ -314,6 +314,10 @@ func encodeCreateAclsRequestAclCreationV2(w *wire.Writer, m *CreateAclsRequestAc
 			p := (*[2]byte)(b[n:])
 			p[0] = byte(m.Operation)
 			p[1] = byte(m.PermissionType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -254,7 +254,7 @@ func encodeCreateAclsResponseAclCreationResultV2(w *wire.Writer, m *CreateAclsRe
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(7 + len(m.ErrorMessage.S))
+		b := w.Room(8 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -265,6 +265,10 @@ func encodeCreateAclsResponseAclCreationResultV2(w *wire.Writer, m *CreateAclsRe
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

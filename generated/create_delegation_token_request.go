@@ -220,12 +220,16 @@ func encodeCreateDelegationTokenRequestV2(w *wire.Writer, m *CreateDelegationTok
 		}
 	}
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -297,12 +301,16 @@ func encodeCreateDelegationTokenRequestV3(w *wire.Writer, m *CreateDelegationTok
 		}
 	}
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.MaxLifetimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -358,9 +366,13 @@ func encodeCreateDelegationTokenRequestCreatableRenewersV2(w *wire.Writer, m *Cr
 		if len(m.PrincipalName) > wire.MaxString {
 			return w.TooLong("PrincipalName", len(m.PrincipalName))
 		}
-		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b := w.Room(11 + len(m.PrincipalType) + len(m.PrincipalName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

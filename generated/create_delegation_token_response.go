@@ -248,7 +248,7 @@ func encodeCreateDelegationTokenResponseV2(w *wire.Writer, m *CreateDelegationTo
 		if len(m.TokenId) > wire.MaxString {
 			return w.TooLong("TokenId", len(m.TokenId))
 		}
-		b := w.Room(50 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenId) + len(m.Hmac))
+		b := w.Room(51 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenId) + len(m.Hmac))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -272,6 +272,10 @@ func encodeCreateDelegationTokenResponseV2(w *wire.Writer, m *CreateDelegationTo
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -347,7 +351,7 @@ func encodeCreateDelegationTokenResponseV3(w *wire.Writer, m *CreateDelegationTo
 		if len(m.TokenId) > wire.MaxString {
 			return w.TooLong("TokenId", len(m.TokenId))
 		}
-		b := w.Room(60 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenRequesterPrincipalType) + len(m.TokenRequesterPrincipalName) + len(m.TokenId) + len(m.Hmac))
+		b := w.Room(61 + len(m.PrincipalType) + len(m.PrincipalName) + len(m.TokenRequesterPrincipalType) + len(m.TokenRequesterPrincipalName) + len(m.TokenId) + len(m.Hmac))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -373,6 +377,10 @@ func encodeCreateDelegationTokenResponseV3(w *wire.Writer, m *CreateDelegationTo
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -198,13 +198,17 @@ func encodeCreatePartitionsRequestV2(w *wire.Writer, m *CreatePartitionsRequest)
 		}
 	}
 	{
-		b := w.Room(5)
+		b := w.Room(6)
 		{
 			n := len(b)
 			b = b[:n+5]
 			p := (*[5]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
 			p[4] = wire.PutBool(m.ValidateOnly)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

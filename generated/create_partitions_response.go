@@ -265,7 +265,7 @@ func encodeCreatePartitionsResponseCreatePartitionsTopicResultV2(w *wire.Writer,
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(12 + len(m.Name) + len(m.ErrorMessage.S))
+		b := w.Room(13 + len(m.Name) + len(m.ErrorMessage.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
@@ -277,6 +277,10 @@ func encodeCreatePartitionsResponseCreatePartitionsTopicResultV2(w *wire.Writer,
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

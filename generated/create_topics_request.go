@@ -224,13 +224,17 @@ func encodeCreateTopicsRequestV5(w *wire.Writer, m *CreateTopicsRequest) bool {
 		}
 	}
 	{
-		b := w.Room(5)
+		b := w.Room(6)
 		{
 			n := len(b)
 			b = b[:n+5]
 			p := (*[5]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
 			p[4] = wire.PutBool(m.ValidateOnly)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -523,12 +527,16 @@ func encodeCreateTopicsRequestCreatableTopicConfigV5(w *wire.Writer, m *CreateTo
 		if len(m.Value.S) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value.S))
 		}
-		b := w.Room(10 + len(m.Name) + len(m.Value.S))
+		b := w.Room(11 + len(m.Name) + len(m.Value.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		if !m.Value.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -655,7 +655,7 @@ func encodeCreateTopicsResponseCreatableTopicConfigsV5(w *wire.Writer, m *Create
 		if len(m.Value.S) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value.S))
 		}
-		b := w.Room(13 + len(m.Name) + len(m.Value.S))
+		b := w.Room(14 + len(m.Name) + len(m.Value.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		if !m.Value.Valid {
 			b = append(b, 0)
@@ -669,6 +669,10 @@ func encodeCreateTopicsResponseCreatableTopicConfigsV5(w *wire.Writer, m *Create
 			p[0] = wire.PutBool(m.ReadOnly)
 			p[1] = byte(m.ConfigSource)
 			p[2] = wire.PutBool(m.IsSensitive)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

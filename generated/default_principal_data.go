@@ -98,7 +98,7 @@ func encodeDefaultPrincipalDataV0(w *wire.Writer, m *DefaultPrincipalData) bool 
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(11 + len(m.Type) + len(m.Name))
+		b := w.Room(12 + len(m.Type) + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Type)+1)), m.Type...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
@@ -106,6 +106,10 @@ func encodeDefaultPrincipalDataV0(w *wire.Writer, m *DefaultPrincipalData) bool 
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.TokenAuthenticated)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

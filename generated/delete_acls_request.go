@@ -316,7 +316,7 @@ func encodeDeleteAclsRequestDeleteAclsFilterV2(w *wire.Writer, m *DeleteAclsRequ
 		if len(m.HostFilter.S) > wire.MaxString {
 			return w.TooLong("HostFilter", len(m.HostFilter.S))
 		}
-		b := w.Room(19 + len(m.ResourceNameFilter.S) + len(m.PrincipalFilter.S) + len(m.HostFilter.S))
+		b := w.Room(20 + len(m.ResourceNameFilter.S) + len(m.PrincipalFilter.S) + len(m.HostFilter.S))
 		{
 			n := len(b)
 			b = b[:n+1]
@@ -350,6 +350,10 @@ func encodeDeleteAclsRequestDeleteAclsFilterV2(w *wire.Writer, m *DeleteAclsRequ
 			p := (*[2]byte)(b[n:])
 			p[0] = byte(m.Operation)
 			p[1] = byte(m.PermissionType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

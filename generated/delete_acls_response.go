@@ -520,7 +520,7 @@ func encodeDeleteAclsResponseDeleteAclsMatchingAclV2(w *wire.Writer, m *DeleteAc
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(26 + len(m.ErrorMessage.S) + len(m.ResourceName) + len(m.Principal) + len(m.Host))
+		b := w.Room(27 + len(m.ErrorMessage.S) + len(m.ResourceName) + len(m.Principal) + len(m.Host))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -553,6 +553,10 @@ func encodeDeleteAclsResponseDeleteAclsMatchingAclV2(w *wire.Writer, m *DeleteAc
 			p := (*[2]byte)(b[n:])
 			p[0] = byte(m.Operation)
 			p[1] = byte(m.PermissionType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -303,13 +303,17 @@ func encodeDeleteGroupsResponseDeletableGroupResultV2(w *wire.Writer, m *DeleteG
 		if len(m.GroupId) > wire.MaxString {
 			return w.TooLong("GroupId", len(m.GroupId))
 		}
-		b := w.Room(7 + len(m.GroupId))
+		b := w.Room(8 + len(m.GroupId))
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -346,7 +350,7 @@ func encodeDeleteGroupsResponseDeletableGroupResultV3(w *wire.Writer, m *DeleteG
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(12 + len(m.GroupId) + len(m.ErrorMessage.S))
+		b := w.Room(13 + len(m.GroupId) + len(m.ErrorMessage.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
 		{
 			n := len(b)
@@ -358,6 +362,10 @@ func encodeDeleteGroupsResponseDeletableGroupResultV3(w *wire.Writer, m *DeleteG
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -192,12 +192,16 @@ func encodeDeleteRecordsRequestV2(w *wire.Writer, m *DeleteRecordsRequest) bool 
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -337,13 +341,17 @@ func decodeDeleteRecordsRequestDeleteRecordsPartitionV2(r *wire.Reader, m *Delet
 }
 func encodeDeleteRecordsRequestDeleteRecordsPartitionV2(w *wire.Writer, m *DeleteRecordsRequestDeleteRecordsPartition) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -342,7 +342,7 @@ func decodeDeleteRecordsResponseDeleteRecordsPartitionResultV2(r *wire.Reader, m
 }
 func encodeDeleteRecordsResponseDeleteRecordsPartitionResultV2(w *wire.Writer, m *DeleteRecordsResponseDeleteRecordsPartitionResult) bool {
 	{
-		b := w.Room(14)
+		b := w.Room(15)
 		{
 			n := len(b)
 			b = b[:n+14]
@@ -350,6 +350,10 @@ func encodeDeleteRecordsResponseDeleteRecordsPartitionResultV2(w *wire.Writer, m
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.LowWatermark))
 			binary.BigEndian.PutUint16(p[12:14], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

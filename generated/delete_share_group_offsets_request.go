@@ -140,8 +140,12 @@ func encodeDeleteShareGroupOffsetsRequestTopicV0(w *wire.Writer, m *DeleteShareG
 		if len(m.TopicName) > wire.MaxString {
 			return w.TooLong("TopicName", len(m.TopicName))
 		}
-		b := w.Room(5 + len(m.TopicName))
+		b := w.Room(6 + len(m.TopicName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -188,7 +188,7 @@ func encodeDeleteShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *DeleteShare
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(28 + len(m.TopicName) + len(m.ErrorMessage.S))
+		b := w.Room(29 + len(m.TopicName) + len(m.ErrorMessage.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
 		{
 			n := len(b)
@@ -201,6 +201,10 @@ func encodeDeleteShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *DeleteShare
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -212,12 +212,16 @@ func decodeDeleteShareGroupStateRequestPartitionDataV0(r *wire.Reader, m *Delete
 }
 func encodeDeleteShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *DeleteShareGroupStateRequestPartitionData) bool {
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -210,7 +210,7 @@ func encodeDeleteShareGroupStateResponsePartitionResultV0(w *wire.Writer, m *Del
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(11 + len(m.ErrorMessage.S))
+		b := w.Room(12 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -222,6 +222,10 @@ func encodeDeleteShareGroupStateResponsePartitionResultV0(w *wire.Writer, m *Del
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

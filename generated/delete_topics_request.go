@@ -176,12 +176,16 @@ func encodeDeleteTopicsRequestV4(w *wire.Writer, m *DeleteTopicsRequest) bool {
 		return w.In("TopicNames")
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -227,12 +231,16 @@ func encodeDeleteTopicsRequestV6(w *wire.Writer, m *DeleteTopicsRequest) bool {
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -263,7 +271,7 @@ func encodeDeleteTopicsRequestDeleteTopicStateV6(w *wire.Writer, m *DeleteTopics
 		if len(m.Name.S) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name.S))
 		}
-		b := w.Room(21 + len(m.Name.S))
+		b := w.Room(22 + len(m.Name.S))
 		if !m.Name.Valid {
 			b = append(b, 0)
 		} else {
@@ -274,6 +282,10 @@ func encodeDeleteTopicsRequestDeleteTopicStateV6(w *wire.Writer, m *DeleteTopics
 			b = b[:n+16]
 			p := (*[16]byte)(b[n:])
 			copy(p[0:16], m.TopicId[:])
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -372,13 +372,17 @@ func encodeDeleteTopicsResponseDeletableTopicResultV4(w *wire.Writer, m *DeleteT
 		if !m.Name.Valid {
 			return w.Null("Name")
 		}
-		b := w.Room(7 + len(m.Name.S))
+		b := w.Room(8 + len(m.Name.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -419,7 +423,7 @@ func encodeDeleteTopicsResponseDeletableTopicResultV5(w *wire.Writer, m *DeleteT
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(12 + len(m.Name.S) + len(m.ErrorMessage.S))
+		b := w.Room(13 + len(m.Name.S) + len(m.ErrorMessage.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
 		{
 			n := len(b)
@@ -431,6 +435,10 @@ func encodeDeleteTopicsResponseDeletableTopicResultV5(w *wire.Writer, m *DeleteT
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -468,7 +476,7 @@ func encodeDeleteTopicsResponseDeletableTopicResultV6(w *wire.Writer, m *DeleteT
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(28 + len(m.Name.S) + len(m.ErrorMessage.S))
+		b := w.Room(29 + len(m.Name.S) + len(m.ErrorMessage.S))
 		if !m.Name.Valid {
 			b = append(b, 0)
 		} else {
@@ -485,6 +493,10 @@ func encodeDeleteTopicsResponseDeletableTopicResultV6(w *wire.Writer, m *DeleteT
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -239,7 +239,7 @@ func encodeDescribeAclsRequestV2(w *wire.Writer, m *DescribeAclsRequest) bool {
 		if len(m.HostFilter.S) > wire.MaxString {
 			return w.TooLong("HostFilter", len(m.HostFilter.S))
 		}
-		b := w.Room(19 + len(m.ResourceNameFilter.S) + len(m.PrincipalFilter.S) + len(m.HostFilter.S))
+		b := w.Room(20 + len(m.ResourceNameFilter.S) + len(m.PrincipalFilter.S) + len(m.HostFilter.S))
 		{
 			n := len(b)
 			b = b[:n+1]
@@ -273,6 +273,10 @@ func encodeDescribeAclsRequestV2(w *wire.Writer, m *DescribeAclsRequest) bool {
 			p := (*[2]byte)(b[n:])
 			p[0] = byte(m.Operation)
 			p[1] = byte(m.PermissionType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -462,7 +462,7 @@ func encodeDescribeAclsResponseAclDescriptionV2(w *wire.Writer, m *DescribeAclsR
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(12 + len(m.Principal) + len(m.Host))
+		b := w.Room(13 + len(m.Principal) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Principal)+1)), m.Principal...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -471,6 +471,10 @@ func encodeDescribeAclsResponseAclDescriptionV2(w *wire.Writer, m *DescribeAclsR
 			p := (*[2]byte)(b[n:])
 			p[0] = byte(m.Operation)
 			p[1] = byte(m.PermissionType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -182,12 +182,16 @@ func encodeDescribeClientQuotasRequestV1(w *wire.Writer, m *DescribeClientQuotas
 		}
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.Strict)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -269,7 +273,7 @@ func encodeDescribeClientQuotasRequestComponentDataV1(w *wire.Writer, m *Describ
 		if len(m.Match.S) > wire.MaxString {
 			return w.TooLong("Match", len(m.Match.S))
 		}
-		b := w.Room(11 + len(m.EntityType) + len(m.Match.S))
+		b := w.Room(12 + len(m.EntityType) + len(m.Match.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
 		{
 			n := len(b)
@@ -281,6 +285,10 @@ func encodeDescribeClientQuotasRequestComponentDataV1(w *wire.Writer, m *Describ
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Match.S)+1)), m.Match.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

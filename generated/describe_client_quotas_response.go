@@ -425,12 +425,16 @@ func encodeDescribeClientQuotasResponseEntityDataV1(w *wire.Writer, m *DescribeC
 		if len(m.EntityName.S) > wire.MaxString {
 			return w.TooLong("EntityName", len(m.EntityName.S))
 		}
-		b := w.Room(10 + len(m.EntityType) + len(m.EntityName.S))
+		b := w.Room(11 + len(m.EntityType) + len(m.EntityName.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.EntityType)+1)), m.EntityType...)
 		if !m.EntityName.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.EntityName.S)+1)), m.EntityName.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -495,13 +499,17 @@ func encodeDescribeClientQuotasResponseValueDataV1(w *wire.Writer, m *DescribeCl
 		if len(m.Key) > wire.MaxString {
 			return w.TooLong("Key", len(m.Key))
 		}
-		b := w.Room(13 + len(m.Key))
+		b := w.Room(14 + len(m.Key))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			wire.PutFloat64(p[0:8], m.Value)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -102,12 +102,16 @@ func encodeDescribeClusterRequestV0(w *wire.Writer, m *DescribeClusterRequest) b
 		return w.Absent("IncludeFencedBrokers")
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -136,13 +140,17 @@ func encodeDescribeClusterRequestV1(w *wire.Writer, m *DescribeClusterRequest) b
 		return w.Absent("IncludeFencedBrokers")
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
 			p[1] = byte(m.EndpointType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -169,7 +177,7 @@ func decodeDescribeClusterRequestV2(r *wire.Reader, m *DescribeClusterRequest) b
 }
 func encodeDescribeClusterRequestV2(w *wire.Writer, m *DescribeClusterRequest) bool {
 	{
-		b := w.Room(3)
+		b := w.Room(4)
 		{
 			n := len(b)
 			b = b[:n+3]
@@ -177,6 +185,10 @@ func encodeDescribeClusterRequestV2(w *wire.Writer, m *DescribeClusterRequest) b
 			p[0] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
 			p[1] = byte(m.EndpointType)
 			p[2] = wire.PutBool(m.IncludeFencedBrokers)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

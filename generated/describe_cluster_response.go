@@ -209,12 +209,16 @@ func encodeDescribeClusterResponseV0(w *wire.Writer, m *DescribeClusterResponse)
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -326,12 +330,16 @@ func encodeDescribeClusterResponseV1(w *wire.Writer, m *DescribeClusterResponse)
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -443,12 +451,16 @@ func encodeDescribeClusterResponseV2(w *wire.Writer, m *DescribeClusterResponse)
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -496,7 +508,7 @@ func encodeDescribeClusterResponseDescribeClusterBrokerV0(w *wire.Writer, m *Des
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		b := w.Room(19 + len(m.Host) + len(m.Rack.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -514,6 +526,10 @@ func encodeDescribeClusterResponseDescribeClusterBrokerV0(w *wire.Writer, m *Des
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -566,7 +582,7 @@ func encodeDescribeClusterResponseDescribeClusterBrokerV2(w *wire.Writer, m *Des
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(19 + len(m.Host) + len(m.Rack.S))
+		b := w.Room(20 + len(m.Host) + len(m.Rack.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -590,6 +606,10 @@ func encodeDescribeClusterResponseDescribeClusterBrokerV2(w *wire.Writer, m *Des
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.IsFenced)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -239,13 +239,17 @@ func encodeDescribeConfigsRequestV4(w *wire.Writer, m *DescribeConfigsRequest) b
 		}
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			p[0] = wire.PutBool(m.IncludeSynonyms)
 			p[1] = wire.PutBool(m.IncludeDocumentation)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -810,7 +810,7 @@ func encodeDescribeConfigsResponseDescribeConfigsResourceResultV4(w *wire.Writer
 		if len(m.Documentation.S) > wire.MaxString {
 			return w.TooLong("Documentation", len(m.Documentation.S))
 		}
-		b := w.Room(6 + len(m.Documentation.S))
+		b := w.Room(7 + len(m.Documentation.S))
 		{
 			n := len(b)
 			b = b[:n+1]
@@ -821,6 +821,10 @@ func encodeDescribeConfigsResponseDescribeConfigsResourceResultV4(w *wire.Writer
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Documentation.S)+1)), m.Documentation.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -902,7 +906,7 @@ func encodeDescribeConfigsResponseDescribeConfigsSynonymV4(w *wire.Writer, m *De
 		if len(m.Value.S) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value.S))
 		}
-		b := w.Room(11 + len(m.Name) + len(m.Value.S))
+		b := w.Room(12 + len(m.Name) + len(m.Value.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		if !m.Value.Valid {
 			b = append(b, 0)
@@ -914,6 +918,10 @@ func encodeDescribeConfigsResponseDescribeConfigsSynonymV4(w *wire.Writer, m *De
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = byte(m.Source)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

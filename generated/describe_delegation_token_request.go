@@ -208,9 +208,13 @@ func encodeDescribeDelegationTokenRequestDescribeDelegationTokenOwnerV2(w *wire.
 		if len(m.PrincipalName) > wire.MaxString {
 			return w.TooLong("PrincipalName", len(m.PrincipalName))
 		}
-		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b := w.Room(11 + len(m.PrincipalType) + len(m.PrincipalName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -250,12 +250,16 @@ func encodeDescribeDelegationTokenResponseV2(w *wire.Writer, m *DescribeDelegati
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -319,12 +323,16 @@ func encodeDescribeDelegationTokenResponseV3(w *wire.Writer, m *DescribeDelegati
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -643,9 +651,13 @@ func encodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV2(w *w
 		if len(m.PrincipalName) > wire.MaxString {
 			return w.TooLong("PrincipalName", len(m.PrincipalName))
 		}
-		b := w.Room(10 + len(m.PrincipalType) + len(m.PrincipalName))
+		b := w.Room(11 + len(m.PrincipalType) + len(m.PrincipalName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalType)+1)), m.PrincipalType...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.PrincipalName)+1)), m.PrincipalName...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

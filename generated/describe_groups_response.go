@@ -783,12 +783,16 @@ func encodeDescribeGroupsResponseDescribedGroupV5(w *wire.Writer, m *DescribeGro
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -891,12 +895,16 @@ func encodeDescribeGroupsResponseDescribedGroupV6(w *wire.Writer, m *DescribeGro
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1038,7 +1046,7 @@ func encodeDescribeGroupsResponseDescribedGroupMemberV5(w *wire.Writer, m *Descr
 		if len(m.ClientHost) > wire.MaxString {
 			return w.TooLong("ClientHost", len(m.ClientHost))
 		}
-		b := w.Room(30 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.MemberMetadata) + len(m.MemberAssignment))
+		b := w.Room(31 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.MemberMetadata) + len(m.MemberAssignment))
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
 		if !m.GroupInstanceId.Valid {
 			b = append(b, 0)
@@ -1049,6 +1057,10 @@ func encodeDescribeGroupsResponseDescribedGroupMemberV5(w *wire.Writer, m *Descr
 		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHost)+1)), m.ClientHost...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberMetadata)+1)), m.MemberMetadata...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberAssignment)+1)), m.MemberAssignment...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -589,13 +589,17 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV4(w *wire.Writer, m *Des
 		}
 	}
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
 			p := (*[16]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.TotalBytes))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.UsableBytes))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -668,7 +672,7 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV5(w *wire.Writer, m *Des
 		}
 	}
 	{
-		b := w.Room(17)
+		b := w.Room(18)
 		{
 			n := len(b)
 			b = b[:n+17]
@@ -676,6 +680,10 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV5(w *wire.Writer, m *Des
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.TotalBytes))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.UsableBytes))
 			p[16] = wire.PutBool(m.IsCordoned)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -821,7 +829,7 @@ func decodeDescribeLogDirsResponseDescribeLogDirsPartitionV2(r *wire.Reader, m *
 }
 func encodeDescribeLogDirsResponseDescribeLogDirsPartitionV2(w *wire.Writer, m *DescribeLogDirsResponseDescribeLogDirsPartition) bool {
 	{
-		b := w.Room(21)
+		b := w.Room(22)
 		{
 			n := len(b)
 			b = b[:n+21]
@@ -830,6 +838,10 @@ func encodeDescribeLogDirsResponseDescribeLogDirsPartitionV2(w *wire.Writer, m *
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.PartitionSize))
 			binary.BigEndian.PutUint64(p[12:20], uint64(m.OffsetLag))
 			p[20] = wire.PutBool(m.IsFutureKey)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -314,7 +314,7 @@ func decodeDescribeProducersResponseProducerStateV0(r *wire.Reader, m *DescribeP
 }
 func encodeDescribeProducersResponseProducerStateV0(w *wire.Writer, m *DescribeProducersResponseProducerState) bool {
 	{
-		b := w.Room(36)
+		b := w.Room(37)
 		{
 			n := len(b)
 			b = b[:n+36]
@@ -325,6 +325,10 @@ func encodeDescribeProducersResponseProducerStateV0(w *wire.Writer, m *DescribeP
 			binary.BigEndian.PutUint64(p[16:24], uint64(m.LastTimestamp))
 			binary.BigEndian.PutUint32(p[24:28], uint32(m.CoordinatorEpoch))
 			binary.BigEndian.PutUint64(p[28:36], uint64(m.CurrentTxnStartOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -414,13 +414,17 @@ func encodeDescribeQuorumResponseReplicaStateV0(w *wire.Writer, m *DescribeQuoru
 		return w.Absent("ReplicaDirectoryId")
 	}
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.LogEndOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -451,7 +455,7 @@ func encodeDescribeQuorumResponseReplicaStateV1(w *wire.Writer, m *DescribeQuoru
 		return w.Absent("ReplicaDirectoryId")
 	}
 	{
-		b := w.Room(28)
+		b := w.Room(29)
 		{
 			n := len(b)
 			b = b[:n+28]
@@ -460,6 +464,10 @@ func encodeDescribeQuorumResponseReplicaStateV1(w *wire.Writer, m *DescribeQuoru
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.LogEndOffset))
 			binary.BigEndian.PutUint64(p[12:20], uint64(m.LastFetchTimestamp))
 			binary.BigEndian.PutUint64(p[20:28], uint64(m.LastCaughtUpTimestamp))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -488,7 +496,7 @@ func decodeDescribeQuorumResponseReplicaStateV2(r *wire.Reader, m *DescribeQuoru
 }
 func encodeDescribeQuorumResponseReplicaStateV2(w *wire.Writer, m *DescribeQuorumResponseReplicaState) bool {
 	{
-		b := w.Room(44)
+		b := w.Room(45)
 		{
 			n := len(b)
 			b = b[:n+44]
@@ -498,6 +506,10 @@ func encodeDescribeQuorumResponseReplicaStateV2(w *wire.Writer, m *DescribeQuoru
 			binary.BigEndian.PutUint64(p[20:28], uint64(m.LogEndOffset))
 			binary.BigEndian.PutUint64(p[28:36], uint64(m.LastFetchTimestamp))
 			binary.BigEndian.PutUint64(p[36:44], uint64(m.LastCaughtUpTimestamp))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -988,7 +1000,7 @@ func encodeDescribeQuorumResponseListenerV2(w *wire.Writer, m *DescribeQuorumRes
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b := w.Room(13 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -996,6 +1008,10 @@ func encodeDescribeQuorumResponseListenerV2(w *wire.Writer, m *DescribeQuorumRes
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -294,7 +294,7 @@ func encodeDescribeShareGroupOffsetsResponseGroupV0(w *wire.Writer, m *DescribeS
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(7 + len(m.ErrorMessage.S))
+		b := w.Room(8 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -305,6 +305,10 @@ func encodeDescribeShareGroupOffsetsResponseGroupV0(w *wire.Writer, m *DescribeS
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -367,7 +371,7 @@ func encodeDescribeShareGroupOffsetsResponseGroupV1(w *wire.Writer, m *DescribeS
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(7 + len(m.ErrorMessage.S))
+		b := w.Room(8 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -378,6 +382,10 @@ func encodeDescribeShareGroupOffsetsResponseGroupV1(w *wire.Writer, m *DescribeS
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -528,7 +536,7 @@ func encodeDescribeShareGroupOffsetsResponsePartitionV0(w *wire.Writer, m *Descr
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(23 + len(m.ErrorMessage.S))
+		b := w.Room(24 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+18]
@@ -542,6 +550,10 @@ func encodeDescribeShareGroupOffsetsResponsePartitionV0(w *wire.Writer, m *Descr
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -576,7 +588,7 @@ func encodeDescribeShareGroupOffsetsResponsePartitionV1(w *wire.Writer, m *Descr
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(31 + len(m.ErrorMessage.S))
+		b := w.Room(32 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+26]
@@ -591,6 +603,10 @@ func encodeDescribeShareGroupOffsetsResponsePartitionV1(w *wire.Writer, m *Descr
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -191,8 +191,12 @@ func encodeDescribeTopicPartitionsRequestTopicRequestV0(w *wire.Writer, m *Descr
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(5 + len(m.Name))
+		b := w.Room(6 + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -222,13 +226,17 @@ func encodeDescribeTopicPartitionsRequestCursorV0(w *wire.Writer, m *DescribeTop
 		if len(m.TopicName) > wire.MaxString {
 			return w.TooLong("TopicName", len(m.TopicName))
 		}
-		b := w.Room(9 + len(m.TopicName))
+		b := w.Room(10 + len(m.TopicName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

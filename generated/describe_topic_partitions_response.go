@@ -304,12 +304,16 @@ func encodeDescribeTopicPartitionsResponseTopicV0(w *wire.Writer, m *DescribeTop
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -406,13 +410,17 @@ func encodeDescribeTopicPartitionsResponseCursorV0(w *wire.Writer, m *DescribeTo
 		if len(m.TopicName) > wire.MaxString {
 			return w.TooLong("TopicName", len(m.TopicName))
 		}
-		b := w.Room(9 + len(m.TopicName))
+		b := w.Room(10 + len(m.TopicName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

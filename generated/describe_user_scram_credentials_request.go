@@ -132,8 +132,12 @@ func encodeDescribeUserScramCredentialsRequestUserNameV0(w *wire.Writer, m *Desc
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(5 + len(m.Name))
+		b := w.Room(6 + len(m.Name))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

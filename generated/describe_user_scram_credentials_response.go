@@ -269,13 +269,17 @@ func decodeDescribeUserScramCredentialsResponseCredentialInfoV0(r *wire.Reader, 
 }
 func encodeDescribeUserScramCredentialsResponseCredentialInfoV0(w *wire.Writer, m *DescribeUserScramCredentialsResponseCredentialInfo) bool {
 	{
-		b := w.Room(5)
+		b := w.Room(6)
 		{
 			n := len(b)
 			b = b[:n+5]
 			p := (*[5]byte)(b[n:])
 			p[0] = byte(m.Mechanism)
 			binary.BigEndian.PutUint32(p[1:5], uint32(m.Iterations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -462,13 +462,17 @@ func decodeEndQuorumEpochRequestReplicaInfoV1(r *wire.Reader, m *EndQuorumEpochR
 }
 func encodeEndQuorumEpochRequestReplicaInfoV1(w *wire.Writer, m *EndQuorumEpochRequestReplicaInfo) bool {
 	{
-		b := w.Room(20)
+		b := w.Room(21)
 		{
 			n := len(b)
 			b = b[:n+20]
 			p := (*[20]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.CandidateId))
 			copy(p[4:20], m.CandidateDirectoryId[:])
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -505,7 +509,7 @@ func encodeEndQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *EndQuorumEpo
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b := w.Room(13 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -513,6 +517,10 @@ func encodeEndQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *EndQuorumEpo
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

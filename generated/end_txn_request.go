@@ -141,7 +141,7 @@ func encodeEndTxnRequestV3(w *wire.Writer, m *EndTxnRequest) bool {
 		if len(m.TransactionalId) > wire.MaxString {
 			return w.TooLong("TransactionalId", len(m.TransactionalId))
 		}
-		b := w.Room(16 + len(m.TransactionalId))
+		b := w.Room(17 + len(m.TransactionalId))
 		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
 		{
 			n := len(b)
@@ -150,6 +150,10 @@ func encodeEndTxnRequestV3(w *wire.Writer, m *EndTxnRequest) bool {
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
 			binary.BigEndian.PutUint16(p[8:10], uint16(m.ProducerEpoch))
 			p[10] = wire.PutBool(m.Committed)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

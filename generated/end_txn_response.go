@@ -135,13 +135,17 @@ func decodeEndTxnResponseV3(r *wire.Reader, m *EndTxnResponse) bool {
 }
 func encodeEndTxnResponseV3(w *wire.Writer, m *EndTxnResponse) bool {
 	{
-		b := w.Room(6)
+		b := w.Room(7)
 		{
 			n := len(b)
 			b = b[:n+6]
 			p := (*[6]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -169,7 +173,7 @@ func decodeEndTxnResponseV5(r *wire.Reader, m *EndTxnResponse) bool {
 }
 func encodeEndTxnResponseV5(w *wire.Writer, m *EndTxnResponse) bool {
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -178,6 +182,10 @@ func encodeEndTxnResponseV5(w *wire.Writer, m *EndTxnResponse) bool {
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
 			binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
 			binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -88,7 +88,7 @@ func decodeEnvelopeRequestV0(r *wire.Reader, m *EnvelopeRequest) bool {
 }
 func encodeEnvelopeRequestV0(w *wire.Writer, m *EnvelopeRequest) bool {
 	{
-		b := w.Room(15 + len(m.RequestData) + len(m.RequestPrincipal) + len(m.ClientHostAddress))
+		b := w.Room(16 + len(m.RequestData) + len(m.RequestPrincipal) + len(m.ClientHostAddress))
 		b = append(wire.AppendUvarint(b, uint32(len(m.RequestData)+1)), m.RequestData...)
 		if m.RequestPrincipal == nil {
 			b = append(b, 0)
@@ -96,6 +96,10 @@ func encodeEnvelopeRequestV0(w *wire.Writer, m *EnvelopeRequest) bool {
 			b = append(wire.AppendUvarint(b, uint32(len(m.RequestPrincipal)+1)), m.RequestPrincipal...)
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.ClientHostAddress)+1)), m.ClientHostAddress...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

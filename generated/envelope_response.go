@@ -90,7 +90,7 @@ func decodeEnvelopeResponseV0(r *wire.Reader, m *EnvelopeResponse) bool {
 }
 func encodeEnvelopeResponseV0(w *wire.Writer, m *EnvelopeResponse) bool {
 	{
-		b := w.Room(7 + len(m.ResponseData))
+		b := w.Room(8 + len(m.ResponseData))
 		if m.ResponseData == nil {
 			b = append(b, 0)
 		} else {
@@ -101,6 +101,10 @@ func encodeEnvelopeResponseV0(w *wire.Writer, m *EnvelopeResponse) bool {
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -126,7 +126,7 @@ func decodeExpireDelegationTokenResponseV2(r *wire.Reader, m *ExpireDelegationTo
 }
 func encodeExpireDelegationTokenResponseV2(w *wire.Writer, m *ExpireDelegationTokenResponse) bool {
 	{
-		b := w.Room(14)
+		b := w.Room(15)
 		{
 			n := len(b)
 			b = b[:n+14]
@@ -134,6 +134,10 @@ func encodeExpireDelegationTokenResponseV2(w *wire.Writer, m *ExpireDelegationTo
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
 			binary.BigEndian.PutUint64(p[2:10], uint64(m.ExpiryTimestampMs))
 			binary.BigEndian.PutUint32(p[10:14], uint32(m.ThrottleTimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

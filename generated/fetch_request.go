@@ -1439,13 +1439,17 @@ func decodeFetchRequestReplicaStateV15(r *wire.Reader, m *FetchRequestReplicaSta
 }
 func encodeFetchRequestReplicaStateV15(w *wire.Writer, m *FetchRequestReplicaState) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ReplicaId))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.ReplicaEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1936,7 +1940,7 @@ func decodeFetchRequestFetchPartitionV12(r *wire.Reader, m *FetchRequestFetchPar
 }
 func encodeFetchRequestFetchPartitionV12(w *wire.Writer, m *FetchRequestFetchPartition) bool {
 	{
-		b := w.Room(32)
+		b := w.Room(33)
 		{
 			n := len(b)
 			b = b[:n+32]
@@ -1947,6 +1951,10 @@ func encodeFetchRequestFetchPartitionV12(w *wire.Writer, m *FetchRequestFetchPar
 			binary.BigEndian.PutUint32(p[16:20], uint32(m.LastFetchedEpoch))
 			binary.BigEndian.PutUint64(p[20:28], uint64(m.LogStartOffset))
 			binary.BigEndian.PutUint32(p[28:32], uint32(m.PartitionMaxBytes))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -1413,13 +1413,17 @@ func decodeFetchResponseEpochEndOffsetV12(r *wire.Reader, m *FetchResponseEpochE
 }
 func encodeFetchResponseEpochEndOffsetV12(w *wire.Writer, m *FetchResponseEpochEndOffset) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.EndOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1445,13 +1449,17 @@ func decodeFetchResponseLeaderIdAndEpochV12(r *wire.Reader, m *FetchResponseLead
 }
 func encodeFetchResponseLeaderIdAndEpochV12(w *wire.Writer, m *FetchResponseLeaderIdAndEpoch) bool {
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1477,13 +1485,17 @@ func decodeFetchResponseSnapshotIdV12(r *wire.Reader, m *FetchResponseSnapshotId
 }
 func encodeFetchResponseSnapshotIdV12(w *wire.Writer, m *FetchResponseSnapshotId) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
 			binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1538,13 +1550,17 @@ func decodeFetchResponseAbortedTransactionV12(r *wire.Reader, m *FetchResponseAb
 }
 func encodeFetchResponseAbortedTransactionV12(w *wire.Writer, m *FetchResponseAbortedTransaction) bool {
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
 			p := (*[16]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.FirstOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1589,7 +1605,7 @@ func encodeFetchResponseNodeEndpointV16(w *wire.Writer, m *FetchResponseNodeEndp
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		b := w.Room(19 + len(m.Host) + len(m.Rack.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -1607,6 +1623,10 @@ func encodeFetchResponseNodeEndpointV16(w *wire.Writer, m *FetchResponseNodeEndp
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

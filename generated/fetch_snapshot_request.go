@@ -492,12 +492,16 @@ func encodeFetchSnapshotRequestPartitionSnapshotV0(w *wire.Writer, m *FetchSnaps
 		return w.In("SnapshotId")
 	}
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.Position))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -632,13 +636,17 @@ func decodeFetchSnapshotRequestSnapshotIdV0(r *wire.Reader, m *FetchSnapshotRequ
 }
 func encodeFetchSnapshotRequestSnapshotIdV0(w *wire.Writer, m *FetchSnapshotRequestSnapshotId) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
 			binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -523,13 +523,17 @@ func decodeFetchSnapshotResponseSnapshotIdV0(r *wire.Reader, m *FetchSnapshotRes
 }
 func encodeFetchSnapshotResponseSnapshotIdV0(w *wire.Writer, m *FetchSnapshotResponseSnapshotId) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.EndOffset))
 			binary.BigEndian.PutUint32(p[8:12], uint32(m.Epoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -555,13 +559,17 @@ func decodeFetchSnapshotResponseLeaderIdAndEpochV0(r *wire.Reader, m *FetchSnaps
 }
 func encodeFetchSnapshotResponseLeaderIdAndEpochV0(w *wire.Writer, m *FetchSnapshotResponseLeaderIdAndEpoch) bool {
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -600,7 +608,7 @@ func encodeFetchSnapshotResponseNodeEndpointV1(w *wire.Writer, m *FetchSnapshotR
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(11 + len(m.Host))
+		b := w.Room(12 + len(m.Host))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -613,6 +621,10 @@ func encodeFetchSnapshotResponseNodeEndpointV1(w *wire.Writer, m *FetchSnapshotR
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

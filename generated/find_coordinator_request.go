@@ -173,13 +173,17 @@ func encodeFindCoordinatorRequestV3(w *wire.Writer, m *FindCoordinatorRequest) b
 		if len(m.Key) > wire.MaxString {
 			return w.TooLong("Key", len(m.Key))
 		}
-		b := w.Room(6 + len(m.Key))
+		b := w.Room(7 + len(m.Key))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = byte(m.KeyType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -308,7 +308,7 @@ func encodeFindCoordinatorResponseV3(w *wire.Writer, m *FindCoordinatorResponse)
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(24 + len(m.ErrorMessage.S) + len(m.Host))
+		b := w.Room(25 + len(m.ErrorMessage.S) + len(m.Host))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -333,6 +333,10 @@ func encodeFindCoordinatorResponseV3(w *wire.Writer, m *FindCoordinatorResponse)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -451,7 +455,7 @@ func encodeFindCoordinatorResponseCoordinatorV4(w *wire.Writer, m *FindCoordinat
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(25 + len(m.Key) + len(m.Host) + len(m.ErrorMessage.S))
+		b := w.Room(26 + len(m.Key) + len(m.Host) + len(m.ErrorMessage.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		{
 			n := len(b)
@@ -471,6 +475,10 @@ func encodeFindCoordinatorResponseCoordinatorV4(w *wire.Writer, m *FindCoordinat
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

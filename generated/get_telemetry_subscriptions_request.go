@@ -82,12 +82,16 @@ func decodeGetTelemetrySubscriptionsRequestV0(r *wire.Reader, m *GetTelemetrySub
 }
 func encodeGetTelemetrySubscriptionsRequestV0(w *wire.Writer, m *GetTelemetrySubscriptionsRequest) bool {
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
 			p := (*[16]byte)(b[n:])
 			copy(p[0:16], m.ClientInstanceId[:])
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -796,7 +796,7 @@ func encodeGroupMetadataValueMemberMetadataV4(w *wire.Writer, m *GroupMetadataVa
 		if len(m.ClientHost) > wire.MaxString {
 			return w.TooLong("ClientHost", len(m.ClientHost))
 		}
-		b := w.Room(38 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.Subscription) + len(m.Assignment))
+		b := w.Room(39 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.ClientId) + len(m.ClientHost) + len(m.Subscription) + len(m.Assignment))
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
 		if !m.GroupInstanceId.Valid {
 			b = append(b, 0)
@@ -814,6 +814,10 @@ func encodeGroupMetadataValueMemberMetadataV4(w *wire.Writer, m *GroupMetadataVa
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.Subscription)+1)), m.Subscription...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

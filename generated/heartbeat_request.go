@@ -213,7 +213,7 @@ func encodeHeartbeatRequestV4(w *wire.Writer, m *HeartbeatRequest) bool {
 		if len(m.GroupInstanceId.S) > wire.MaxString {
 			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
 		}
-		b := w.Room(19 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b := w.Room(20 + len(m.GroupId) + len(m.MemberId) + len(m.GroupInstanceId.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
 		{
 			n := len(b)
@@ -226,6 +226,10 @@ func encodeHeartbeatRequestV4(w *wire.Writer, m *HeartbeatRequest) bool {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

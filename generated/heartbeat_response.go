@@ -152,13 +152,17 @@ func decodeHeartbeatResponseV4(r *wire.Reader, m *HeartbeatResponse) bool {
 }
 func encodeHeartbeatResponseV4(w *wire.Writer, m *HeartbeatResponse) bool {
 	{
-		b := w.Room(6)
+		b := w.Room(7)
 		{
 			n := len(b)
 			b = b[:n+6]
 			p := (*[6]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -200,12 +200,16 @@ func encodeIncrementalAlterConfigsRequestV1(w *wire.Writer, m *IncrementalAlterC
 		}
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -400,7 +404,7 @@ func encodeIncrementalAlterConfigsRequestAlterableConfigV1(w *wire.Writer, m *In
 		if len(m.Value.S) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value.S))
 		}
-		b := w.Room(11 + len(m.Name) + len(m.Value.S))
+		b := w.Room(12 + len(m.Name) + len(m.Value.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		{
 			n := len(b)
@@ -412,6 +416,10 @@ func encodeIncrementalAlterConfigsRequestAlterableConfigV1(w *wire.Writer, m *In
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Value.S)+1)), m.Value.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

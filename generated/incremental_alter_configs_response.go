@@ -293,7 +293,7 @@ func encodeIncrementalAlterConfigsResponseAlterConfigsResourceResponseV1(w *wire
 		if len(m.ResourceName) > wire.MaxString {
 			return w.TooLong("ResourceName", len(m.ResourceName))
 		}
-		b := w.Room(13 + len(m.ErrorMessage.S) + len(m.ResourceName))
+		b := w.Room(14 + len(m.ErrorMessage.S) + len(m.ResourceName))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -312,6 +312,10 @@ func encodeIncrementalAlterConfigsResponseAlterConfigsResourceResponseV1(w *wire
 			p[0] = byte(m.ResourceType)
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -185,7 +185,7 @@ func encodeInitProducerIdRequestV2(w *wire.Writer, m *InitProducerIdRequest) boo
 		if len(m.TransactionalId.S) > wire.MaxString {
 			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
 		}
-		b := w.Room(9 + len(m.TransactionalId.S))
+		b := w.Room(10 + len(m.TransactionalId.S))
 		if !m.TransactionalId.Valid {
 			b = append(b, 0)
 		} else {
@@ -196,6 +196,10 @@ func encodeInitProducerIdRequestV2(w *wire.Writer, m *InitProducerIdRequest) boo
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -234,7 +238,7 @@ func encodeInitProducerIdRequestV3(w *wire.Writer, m *InitProducerIdRequest) boo
 		if len(m.TransactionalId.S) > wire.MaxString {
 			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
 		}
-		b := w.Room(19 + len(m.TransactionalId.S))
+		b := w.Room(20 + len(m.TransactionalId.S))
 		if !m.TransactionalId.Valid {
 			b = append(b, 0)
 		} else {
@@ -247,6 +251,10 @@ func encodeInitProducerIdRequestV3(w *wire.Writer, m *InitProducerIdRequest) boo
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TransactionTimeoutMs))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.ProducerId))
 			binary.BigEndian.PutUint16(p[12:14], uint16(m.ProducerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -281,7 +289,7 @@ func encodeInitProducerIdRequestV6(w *wire.Writer, m *InitProducerIdRequest) boo
 		if len(m.TransactionalId.S) > wire.MaxString {
 			return w.TooLong("TransactionalId", len(m.TransactionalId.S))
 		}
-		b := w.Room(21 + len(m.TransactionalId.S))
+		b := w.Room(22 + len(m.TransactionalId.S))
 		if !m.TransactionalId.Valid {
 			b = append(b, 0)
 		} else {
@@ -296,6 +304,10 @@ func encodeInitProducerIdRequestV6(w *wire.Writer, m *InitProducerIdRequest) boo
 			binary.BigEndian.PutUint16(p[12:14], uint16(m.ProducerEpoch))
 			p[14] = wire.PutBool(m.Enable2Pc)
 			p[15] = wire.PutBool(m.KeepPreparedTxn)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

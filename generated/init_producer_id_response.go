@@ -158,7 +158,7 @@ func encodeInitProducerIdResponseV2(w *wire.Writer, m *InitProducerIdResponse) b
 		return w.Absent("OngoingTxnProducerEpoch")
 	}
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -167,6 +167,10 @@ func encodeInitProducerIdResponseV2(w *wire.Writer, m *InitProducerIdResponse) b
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
 			binary.BigEndian.PutUint64(p[6:14], uint64(m.ProducerId))
 			binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -196,7 +200,7 @@ func decodeInitProducerIdResponseV6(r *wire.Reader, m *InitProducerIdResponse) b
 }
 func encodeInitProducerIdResponseV6(w *wire.Writer, m *InitProducerIdResponse) bool {
 	{
-		b := w.Room(26)
+		b := w.Room(27)
 		{
 			n := len(b)
 			b = b[:n+26]
@@ -207,6 +211,10 @@ func encodeInitProducerIdResponseV6(w *wire.Writer, m *InitProducerIdResponse) b
 			binary.BigEndian.PutUint16(p[14:16], uint16(m.ProducerEpoch))
 			binary.BigEndian.PutUint64(p[16:24], uint64(m.OngoingTxnProducerId))
 			binary.BigEndian.PutUint16(p[24:26], uint16(m.OngoingTxnProducerEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

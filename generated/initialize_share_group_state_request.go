@@ -218,7 +218,7 @@ func decodeInitializeShareGroupStateRequestPartitionDataV0(r *wire.Reader, m *In
 }
 func encodeInitializeShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *InitializeShareGroupStateRequestPartitionData) bool {
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -226,6 +226,10 @@ func encodeInitializeShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *In
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.StateEpoch))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -517,11 +517,15 @@ func encodeJoinGroupRequestV8(w *wire.Writer, m *JoinGroupRequest) bool {
 		if len(m.Reason.S) > wire.MaxString {
 			return w.TooLong("Reason", len(m.Reason.S))
 		}
-		b := w.Room(5 + len(m.Reason.S))
+		b := w.Room(6 + len(m.Reason.S))
 		if !m.Reason.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Reason.S)+1)), m.Reason.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -571,9 +575,13 @@ func encodeJoinGroupRequestProtocolV6(w *wire.Writer, m *JoinGroupRequestProtoco
 		if len(m.Name) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name))
 		}
-		b := w.Room(10 + len(m.Name) + len(m.Metadata))
+		b := w.Room(11 + len(m.Name) + len(m.Metadata))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Metadata)+1)), m.Metadata...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

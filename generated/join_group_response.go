@@ -730,7 +730,7 @@ func encodeJoinGroupResponseMemberV6(w *wire.Writer, m *JoinGroupResponseMember)
 		if len(m.GroupInstanceId.S) > wire.MaxString {
 			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
 		}
-		b := w.Room(15 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.Metadata))
+		b := w.Room(16 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.Metadata))
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
 		if !m.GroupInstanceId.Valid {
 			b = append(b, 0)
@@ -738,6 +738,10 @@ func encodeJoinGroupResponseMemberV6(w *wire.Writer, m *JoinGroupResponseMember)
 			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.Metadata)+1)), m.Metadata...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -88,13 +88,17 @@ func decodeKRaftVersionRecordV0(r *wire.Reader, m *KRaftVersionRecord) bool {
 }
 func encodeKRaftVersionRecordV0(w *wire.Writer, m *KRaftVersionRecord) bool {
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.KRaftVersion))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -262,12 +262,16 @@ func encodeLeaderChangeMessageVoterV0(w *wire.Writer, m *LeaderChangeMessageVote
 		return w.Absent("VoterDirectoryId")
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -293,13 +297,17 @@ func decodeLeaderChangeMessageVoterV1(r *wire.Reader, m *LeaderChangeMessageVote
 }
 func encodeLeaderChangeMessageVoterV1(w *wire.Writer, m *LeaderChangeMessageVoter) bool {
 	{
-		b := w.Room(20)
+		b := w.Room(21)
 		{
 			n := len(b)
 			b = b[:n+20]
 			p := (*[20]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
 			copy(p[4:20], m.VoterDirectoryId[:])
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -322,12 +322,16 @@ func encodeLeaveGroupRequestMemberIdentityV4(w *wire.Writer, m *LeaveGroupReques
 		if len(m.GroupInstanceId.S) > wire.MaxString {
 			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
 		}
-		b := w.Room(10 + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b := w.Room(11 + len(m.MemberId) + len(m.GroupInstanceId.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
 		if !m.GroupInstanceId.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.GroupInstanceId.S)+1)), m.GroupInstanceId.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -362,7 +366,7 @@ func encodeLeaveGroupRequestMemberIdentityV5(w *wire.Writer, m *LeaveGroupReques
 		if len(m.Reason.S) > wire.MaxString {
 			return w.TooLong("Reason", len(m.Reason.S))
 		}
-		b := w.Room(15 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.Reason.S))
+		b := w.Room(16 + len(m.MemberId) + len(m.GroupInstanceId.S) + len(m.Reason.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
 		if !m.GroupInstanceId.Valid {
 			b = append(b, 0)
@@ -373,6 +377,10 @@ func encodeLeaveGroupRequestMemberIdentityV5(w *wire.Writer, m *LeaveGroupReques
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Reason.S)+1)), m.Reason.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

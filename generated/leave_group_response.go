@@ -345,7 +345,7 @@ func encodeLeaveGroupResponseMemberResponseV4(w *wire.Writer, m *LeaveGroupRespo
 		if len(m.GroupInstanceId.S) > wire.MaxString {
 			return w.TooLong("GroupInstanceId", len(m.GroupInstanceId.S))
 		}
-		b := w.Room(12 + len(m.MemberId) + len(m.GroupInstanceId.S))
+		b := w.Room(13 + len(m.MemberId) + len(m.GroupInstanceId.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
 		if !m.GroupInstanceId.Valid {
 			b = append(b, 0)
@@ -357,6 +357,10 @@ func encodeLeaveGroupResponseMemberResponseV4(w *wire.Writer, m *LeaveGroupRespo
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

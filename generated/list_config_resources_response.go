@@ -215,8 +215,12 @@ func encodeListConfigResourcesResponseConfigResourceV0(w *wire.Writer, m *ListCo
 		if len(m.ResourceName) > wire.MaxString {
 			return w.TooLong("ResourceName", len(m.ResourceName))
 		}
-		b := w.Room(5 + len(m.ResourceName))
+		b := w.Room(6 + len(m.ResourceName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -246,13 +250,17 @@ func encodeListConfigResourcesResponseConfigResourceV1(w *wire.Writer, m *ListCo
 		if len(m.ResourceName) > wire.MaxString {
 			return w.TooLong("ResourceName", len(m.ResourceName))
 		}
-		b := w.Room(6 + len(m.ResourceName))
+		b := w.Room(7 + len(m.ResourceName))
 		b = append(wire.AppendUvarint(b, uint32(len(m.ResourceName)+1)), m.ResourceName...)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = byte(m.ResourceType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

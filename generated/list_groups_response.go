@@ -413,9 +413,13 @@ func encodeListGroupsResponseListedGroupV3(w *wire.Writer, m *ListGroupsResponse
 		if len(m.ProtocolType) > wire.MaxString {
 			return w.TooLong("ProtocolType", len(m.ProtocolType))
 		}
-		b := w.Room(10 + len(m.GroupId) + len(m.ProtocolType))
+		b := w.Room(11 + len(m.GroupId) + len(m.ProtocolType))
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -449,10 +453,14 @@ func encodeListGroupsResponseListedGroupV4(w *wire.Writer, m *ListGroupsResponse
 		if len(m.GroupState) > wire.MaxString {
 			return w.TooLong("GroupState", len(m.GroupState))
 		}
-		b := w.Room(15 + len(m.GroupId) + len(m.ProtocolType) + len(m.GroupState))
+		b := w.Room(16 + len(m.GroupId) + len(m.ProtocolType) + len(m.GroupState))
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -492,11 +500,15 @@ func encodeListGroupsResponseListedGroupV5(w *wire.Writer, m *ListGroupsResponse
 		if len(m.GroupType) > wire.MaxString {
 			return w.TooLong("GroupType", len(m.GroupType))
 		}
-		b := w.Room(20 + len(m.GroupId) + len(m.ProtocolType) + len(m.GroupState) + len(m.GroupType))
+		b := w.Room(21 + len(m.GroupId) + len(m.ProtocolType) + len(m.GroupState) + len(m.GroupType))
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupId)+1)), m.GroupId...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolType)+1)), m.ProtocolType...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupState)+1)), m.GroupState...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.GroupType)+1)), m.GroupType...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -387,12 +387,16 @@ func encodeListOffsetsRequestV10(w *wire.Writer, m *ListOffsetsRequest) bool {
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TimeoutMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -606,7 +610,7 @@ func decodeListOffsetsRequestListOffsetsPartitionV6(r *wire.Reader, m *ListOffse
 }
 func encodeListOffsetsRequestListOffsetsPartitionV6(w *wire.Writer, m *ListOffsetsRequestListOffsetsPartition) bool {
 	{
-		b := w.Room(16)
+		b := w.Room(17)
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -614,6 +618,10 @@ func encodeListOffsetsRequestListOffsetsPartitionV6(w *wire.Writer, m *ListOffse
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.Timestamp))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -519,7 +519,7 @@ func decodeListOffsetsResponseListOffsetsPartitionResponseV6(r *wire.Reader, m *
 }
 func encodeListOffsetsResponseListOffsetsPartitionResponseV6(w *wire.Writer, m *ListOffsetsResponseListOffsetsPartitionResponse) bool {
 	{
-		b := w.Room(26)
+		b := w.Room(27)
 		{
 			n := len(b)
 			b = b[:n+26]
@@ -529,6 +529,10 @@ func encodeListOffsetsResponseListOffsetsPartitionResponseV6(w *wire.Writer, m *
 			binary.BigEndian.PutUint64(p[6:14], uint64(m.Timestamp))
 			binary.BigEndian.PutUint64(p[14:22], uint64(m.Offset))
 			binary.BigEndian.PutUint32(p[22:26], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -174,12 +174,16 @@ func encodeListTransactionsRequestV1(w *wire.Writer, m *ListTransactionsRequest)
 	}
 	w.Int64s(m.ProducerIdFilters)
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.DurationFilter))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -236,7 +240,7 @@ func encodeListTransactionsRequestV2(w *wire.Writer, m *ListTransactionsRequest)
 		if len(m.TransactionalIdPattern.S) > wire.MaxString {
 			return w.TooLong("TransactionalIdPattern", len(m.TransactionalIdPattern.S))
 		}
-		b := w.Room(13 + len(m.TransactionalIdPattern.S))
+		b := w.Room(14 + len(m.TransactionalIdPattern.S))
 		{
 			n := len(b)
 			b = b[:n+8]
@@ -247,6 +251,10 @@ func encodeListTransactionsRequestV2(w *wire.Writer, m *ListTransactionsRequest)
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalIdPattern.S)+1)), m.TransactionalIdPattern.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

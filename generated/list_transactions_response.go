@@ -189,7 +189,7 @@ func encodeListTransactionsResponseTransactionStateV0(w *wire.Writer, m *ListTra
 		if len(m.TransactionState) > wire.MaxString {
 			return w.TooLong("TransactionState", len(m.TransactionState))
 		}
-		b := w.Room(18 + len(m.TransactionalId) + len(m.TransactionState))
+		b := w.Room(19 + len(m.TransactionalId) + len(m.TransactionState))
 		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionalId)+1)), m.TransactionalId...)
 		{
 			n := len(b)
@@ -198,6 +198,10 @@ func encodeListTransactionsResponseTransactionStateV0(w *wire.Writer, m *ListTra
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.ProducerId))
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.TransactionState)+1)), m.TransactionState...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -362,7 +362,7 @@ func encodeMetadataRequestV9(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		b := w.Room(3)
+		b := w.Room(4)
 		{
 			n := len(b)
 			b = b[:n+3]
@@ -370,6 +370,10 @@ func encodeMetadataRequestV9(w *wire.Writer, m *MetadataRequest) bool {
 			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
 			p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
 			p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -421,7 +425,7 @@ func encodeMetadataRequestV10(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		b := w.Room(3)
+		b := w.Room(4)
 		{
 			n := len(b)
 			b = b[:n+3]
@@ -429,6 +433,10 @@ func encodeMetadataRequestV10(w *wire.Writer, m *MetadataRequest) bool {
 			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
 			p[1] = wire.PutBool(m.IncludeClusterAuthorizedOperations)
 			p[2] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -482,13 +490,17 @@ func encodeMetadataRequestV11(w *wire.Writer, m *MetadataRequest) bool {
 		}
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			p[0] = wire.PutBool(m.AllowAutoTopicCreation)
 			p[1] = wire.PutBool(m.IncludeTopicAuthorizedOperations)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -539,8 +551,12 @@ func encodeMetadataRequestTopicV9(w *wire.Writer, m *MetadataRequestTopic) bool 
 		if !m.Name.Valid {
 			return w.Null("Name")
 		}
-		b := w.Room(5 + len(m.Name.S))
+		b := w.Room(6 + len(m.Name.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -570,7 +586,7 @@ func encodeMetadataRequestTopicV10(w *wire.Writer, m *MetadataRequestTopic) bool
 		if len(m.Name.S) > wire.MaxString {
 			return w.TooLong("Name", len(m.Name.S))
 		}
-		b := w.Room(21 + len(m.Name.S))
+		b := w.Room(22 + len(m.Name.S))
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -581,6 +597,10 @@ func encodeMetadataRequestTopicV10(w *wire.Writer, m *MetadataRequestTopic) bool
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Name.S)+1)), m.Name.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -943,12 +943,16 @@ func encodeMetadataResponseV9(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1062,12 +1066,16 @@ func encodeMetadataResponseV10(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ClusterAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1395,12 +1403,16 @@ func encodeMetadataResponseV13(w *wire.Writer, m *MetadataResponse) bool {
 		}
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1552,7 +1564,7 @@ func encodeMetadataResponseBrokerV9(w *wire.Writer, m *MetadataResponseBroker) b
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		b := w.Room(19 + len(m.Host) + len(m.Rack.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -1570,6 +1582,10 @@ func encodeMetadataResponseBrokerV9(w *wire.Writer, m *MetadataResponseBroker) b
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -2043,12 +2059,16 @@ func encodeMetadataResponseTopicV9(w *wire.Writer, m *MetadataResponseTopic) boo
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -2139,12 +2159,16 @@ func encodeMetadataResponseTopicV10(w *wire.Writer, m *MetadataResponseTopic) bo
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -2235,12 +2259,16 @@ func encodeMetadataResponseTopicV12(w *wire.Writer, m *MetadataResponseTopic) bo
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.TopicAuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

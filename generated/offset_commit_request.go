@@ -867,7 +867,7 @@ func encodeOffsetCommitRequestPartitionV8(w *wire.Writer, m *OffsetCommitRequest
 		if len(m.CommittedMetadata.S) > wire.MaxString {
 			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
 		}
-		b := w.Room(21 + len(m.CommittedMetadata.S))
+		b := w.Room(22 + len(m.CommittedMetadata.S))
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -880,6 +880,10 @@ func encodeOffsetCommitRequestPartitionV8(w *wire.Writer, m *OffsetCommitRequest
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.CommittedMetadata.S)+1)), m.CommittedMetadata.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -479,13 +479,17 @@ func decodeOffsetCommitResponsePartitionV8(r *wire.Reader, m *OffsetCommitRespon
 }
 func encodeOffsetCommitResponsePartitionV8(w *wire.Writer, m *OffsetCommitResponsePartition) bool {
 	{
-		b := w.Room(6)
+		b := w.Room(7)
 		{
 			n := len(b)
 			b = b[:n+6]
 			p := (*[6]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.PartitionIndex))
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

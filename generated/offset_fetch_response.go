@@ -485,12 +485,16 @@ func encodeOffsetFetchResponseV6(w *wire.Writer, m *OffsetFetchResponse) bool {
 		}
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -876,7 +880,7 @@ func encodeOffsetFetchResponsePartitionV6(w *wire.Writer, m *OffsetFetchResponse
 		if len(m.Metadata.S) > wire.MaxString {
 			return w.TooLong("Metadata", len(m.Metadata.S))
 		}
-		b := w.Room(23 + len(m.Metadata.S))
+		b := w.Room(24 + len(m.Metadata.S))
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -895,6 +899,10 @@ func encodeOffsetFetchResponsePartitionV6(w *wire.Writer, m *OffsetFetchResponse
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -951,12 +959,16 @@ func encodeOffsetFetchResponseGroupV8(w *wire.Writer, m *OffsetFetchResponseGrou
 		}
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1013,12 +1025,16 @@ func encodeOffsetFetchResponseGroupV10(w *wire.Writer, m *OffsetFetchResponseGro
 		}
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1154,7 +1170,7 @@ func encodeOffsetFetchResponsePartitionsV8(w *wire.Writer, m *OffsetFetchRespons
 		if len(m.Metadata.S) > wire.MaxString {
 			return w.TooLong("Metadata", len(m.Metadata.S))
 		}
-		b := w.Room(23 + len(m.Metadata.S))
+		b := w.Room(24 + len(m.Metadata.S))
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -1173,6 +1189,10 @@ func encodeOffsetFetchResponsePartitionsV8(w *wire.Writer, m *OffsetFetchRespons
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

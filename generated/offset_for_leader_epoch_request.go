@@ -379,7 +379,7 @@ func decodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV4(r *wire.Reader,
 }
 func encodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV4(w *wire.Writer, m *OffsetForLeaderEpochRequestOffsetForLeaderPartition) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
@@ -387,6 +387,10 @@ func encodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV4(w *wire.Writer,
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.CurrentLeaderEpoch))
 			binary.BigEndian.PutUint32(p[8:12], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -349,7 +349,7 @@ func decodeOffsetForLeaderEpochResponseEpochEndOffsetV4(r *wire.Reader, m *Offse
 }
 func encodeOffsetForLeaderEpochResponseEpochEndOffsetV4(w *wire.Writer, m *OffsetForLeaderEpochResponseEpochEndOffset) bool {
 	{
-		b := w.Room(18)
+		b := w.Room(19)
 		{
 			n := len(b)
 			b = b[:n+18]
@@ -358,6 +358,10 @@ func encodeOffsetForLeaderEpochResponseEpochEndOffsetV4(w *wire.Writer, m *Offse
 			binary.BigEndian.PutUint32(p[2:6], uint32(m.Partition))
 			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderEpoch))
 			binary.BigEndian.PutUint64(p[10:18], uint64(m.EndOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

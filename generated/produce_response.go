@@ -411,12 +411,16 @@ func encodeProduceResponseV9(w *wire.Writer, m *ProduceResponse) bool {
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ThrottleTimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1143,11 +1147,15 @@ func encodeProduceResponsePartitionProduceResponseV9(w *wire.Writer, m *ProduceR
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(5 + len(m.ErrorMessage.S))
+		b := w.Room(6 + len(m.ErrorMessage.S))
 		if !m.ErrorMessage.Valid {
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1333,7 +1341,7 @@ func encodeProduceResponseBatchIndexAndErrorMessageV9(w *wire.Writer, m *Produce
 		if len(m.BatchIndexErrorMessage.S) > wire.MaxString {
 			return w.TooLong("BatchIndexErrorMessage", len(m.BatchIndexErrorMessage.S))
 		}
-		b := w.Room(9 + len(m.BatchIndexErrorMessage.S))
+		b := w.Room(10 + len(m.BatchIndexErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -1344,6 +1352,10 @@ func encodeProduceResponseBatchIndexAndErrorMessageV9(w *wire.Writer, m *Produce
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.BatchIndexErrorMessage.S)+1)), m.BatchIndexErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1369,13 +1381,17 @@ func decodeProduceResponseLeaderIdAndEpochV10(r *wire.Reader, m *ProduceResponse
 }
 func encodeProduceResponseLeaderIdAndEpochV10(w *wire.Writer, m *ProduceResponseLeaderIdAndEpoch) bool {
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1420,7 +1436,7 @@ func encodeProduceResponseNodeEndpointV10(w *wire.Writer, m *ProduceResponseNode
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		b := w.Room(19 + len(m.Host) + len(m.Rack.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -1438,6 +1454,10 @@ func encodeProduceResponseNodeEndpointV10(w *wire.Writer, m *ProduceResponseNode
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

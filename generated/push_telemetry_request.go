@@ -99,7 +99,7 @@ func decodePushTelemetryRequestV0(r *wire.Reader, m *PushTelemetryRequest) bool 
 }
 func encodePushTelemetryRequestV0(w *wire.Writer, m *PushTelemetryRequest) bool {
 	{
-		b := w.Room(27 + len(m.Metrics))
+		b := w.Room(28 + len(m.Metrics))
 		{
 			n := len(b)
 			b = b[:n+22]
@@ -110,6 +110,10 @@ func encodePushTelemetryRequestV0(w *wire.Writer, m *PushTelemetryRequest) bool 
 			p[21] = byte(m.CompressionType)
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.Metrics)+1)), m.Metrics...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

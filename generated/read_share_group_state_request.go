@@ -215,13 +215,17 @@ func decodeReadShareGroupStateRequestPartitionDataV0(r *wire.Reader, m *ReadShar
 }
 func encodeReadShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *ReadShareGroupStateRequestPartitionData) bool {
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -312,7 +312,7 @@ func decodeReadShareGroupStateResponseStateBatchV0(r *wire.Reader, m *ReadShareG
 }
 func encodeReadShareGroupStateResponseStateBatchV0(w *wire.Writer, m *ReadShareGroupStateResponseStateBatch) bool {
 	{
-		b := w.Room(19)
+		b := w.Room(20)
 		{
 			n := len(b)
 			b = b[:n+19]
@@ -321,6 +321,10 @@ func encodeReadShareGroupStateResponseStateBatchV0(w *wire.Writer, m *ReadShareG
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
 			p[16] = byte(m.DeliveryState)
 			binary.BigEndian.PutUint16(p[17:19], uint16(m.DeliveryCount))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -318,7 +318,7 @@ func encodeReadShareGroupStateSummaryResponsePartitionResultV0(w *wire.Writer, m
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(27 + len(m.ErrorMessage.S))
+		b := w.Room(28 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -338,6 +338,10 @@ func encodeReadShareGroupStateSummaryResponsePartitionResultV0(w *wire.Writer, m
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.StateEpoch))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -380,7 +384,7 @@ func encodeReadShareGroupStateSummaryResponsePartitionResultV1(w *wire.Writer, m
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(31 + len(m.ErrorMessage.S))
+		b := w.Room(32 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -401,6 +405,10 @@ func encodeReadShareGroupStateSummaryResponsePartitionResultV1(w *wire.Writer, m
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.StartOffset))
 			binary.BigEndian.PutUint32(p[16:20], uint32(m.DeliveryCompleteCount))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -100,7 +100,7 @@ func encodeRemoveRaftVoterRequestV0(w *wire.Writer, m *RemoveRaftVoterRequest) b
 		if len(m.ClusterId.S) > wire.MaxString {
 			return w.TooLong("ClusterId", len(m.ClusterId.S))
 		}
-		b := w.Room(25 + len(m.ClusterId.S))
+		b := w.Room(26 + len(m.ClusterId.S))
 		if !m.ClusterId.Valid {
 			b = append(b, 0)
 		} else {
@@ -112,6 +112,10 @@ func encodeRemoveRaftVoterRequestV0(w *wire.Writer, m *RemoveRaftVoterRequest) b
 			p := (*[20]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.VoterId))
 			copy(p[4:20], m.VoterDirectoryId[:])
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

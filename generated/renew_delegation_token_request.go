@@ -125,13 +125,17 @@ func decodeRenewDelegationTokenRequestV2(r *wire.Reader, m *RenewDelegationToken
 }
 func encodeRenewDelegationTokenRequestV2(w *wire.Writer, m *RenewDelegationTokenRequest) bool {
 	{
-		b := w.Room(13 + len(m.Hmac))
+		b := w.Room(14 + len(m.Hmac))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Hmac)+1)), m.Hmac...)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.RenewPeriodMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -126,7 +126,7 @@ func decodeRenewDelegationTokenResponseV2(r *wire.Reader, m *RenewDelegationToke
 }
 func encodeRenewDelegationTokenResponseV2(w *wire.Writer, m *RenewDelegationTokenResponse) bool {
 	{
-		b := w.Room(14)
+		b := w.Room(15)
 		{
 			n := len(b)
 			b = b[:n+14]
@@ -134,6 +134,10 @@ func encodeRenewDelegationTokenResponseV2(w *wire.Writer, m *RenewDelegationToke
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.ErrorCode))
 			binary.BigEndian.PutUint64(p[2:10], uint64(m.ExpiryTimestampMs))
 			binary.BigEndian.PutUint32(p[10:14], uint32(m.ThrottleTimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -149,7 +149,7 @@ func encodeRequestHeaderV2(w *wire.Writer, m *RequestHeader) bool {
 		if len(m.ClientId.S) > wire.MaxString {
 			return w.TooLong("ClientId", len(m.ClientId.S))
 		}
-		b := w.Room(13 + len(m.ClientId.S))
+		b := w.Room(14 + len(m.ClientId.S))
 		{
 			n := len(b)
 			b = b[:n+8]
@@ -162,6 +162,10 @@ func encodeRequestHeaderV2(w *wire.Writer, m *RequestHeader) bool {
 			b = append(b, 255, 255)
 		} else {
 			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId.S))), m.ClientId.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

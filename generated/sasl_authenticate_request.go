@@ -101,8 +101,12 @@ func decodeSaslAuthenticateRequestV2(r *wire.Reader, m *SaslAuthenticateRequest)
 }
 func encodeSaslAuthenticateRequestV2(w *wire.Writer, m *SaslAuthenticateRequest) bool {
 	{
-		b := w.Room(5 + len(m.AuthBytes))
+		b := w.Room(6 + len(m.AuthBytes))
 		b = append(wire.AppendUvarint(b, uint32(len(m.AuthBytes)+1)), m.AuthBytes...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

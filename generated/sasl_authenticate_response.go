@@ -218,7 +218,7 @@ func encodeSaslAuthenticateResponseV2(w *wire.Writer, m *SaslAuthenticateRespons
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(20 + len(m.ErrorMessage.S) + len(m.AuthBytes))
+		b := w.Room(21 + len(m.ErrorMessage.S) + len(m.AuthBytes))
 		{
 			n := len(b)
 			b = b[:n+2]
@@ -236,6 +236,10 @@ func encodeSaslAuthenticateResponseV2(w *wire.Writer, m *SaslAuthenticateRespons
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.SessionLifetimeMs))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

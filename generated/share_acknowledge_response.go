@@ -456,13 +456,17 @@ func decodeShareAcknowledgeResponseLeaderIdAndEpochV1(r *wire.Reader, m *ShareAc
 }
 func encodeShareAcknowledgeResponseLeaderIdAndEpochV1(w *wire.Writer, m *ShareAcknowledgeResponseLeaderIdAndEpoch) bool {
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -507,7 +511,7 @@ func encodeShareAcknowledgeResponseNodeEndpointV1(w *wire.Writer, m *ShareAcknow
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		b := w.Room(19 + len(m.Host) + len(m.Rack.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -525,6 +529,10 @@ func encodeShareAcknowledgeResponseNodeEndpointV1(w *wire.Writer, m *ShareAcknow
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

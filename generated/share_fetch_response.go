@@ -445,13 +445,17 @@ func decodeShareFetchResponseLeaderIdAndEpochV1(r *wire.Reader, m *ShareFetchRes
 }
 func encodeShareFetchResponseLeaderIdAndEpochV1(w *wire.Writer, m *ShareFetchResponseLeaderIdAndEpoch) bool {
 	{
-		b := w.Room(8)
+		b := w.Room(9)
 		{
 			n := len(b)
 			b = b[:n+8]
 			p := (*[8]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[4:8], uint32(m.LeaderEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -478,7 +482,7 @@ func decodeShareFetchResponseAcquiredRecordsV1(r *wire.Reader, m *ShareFetchResp
 }
 func encodeShareFetchResponseAcquiredRecordsV1(w *wire.Writer, m *ShareFetchResponseAcquiredRecords) bool {
 	{
-		b := w.Room(18)
+		b := w.Room(19)
 		{
 			n := len(b)
 			b = b[:n+18]
@@ -486,6 +490,10 @@ func encodeShareFetchResponseAcquiredRecordsV1(w *wire.Writer, m *ShareFetchResp
 			binary.BigEndian.PutUint64(p[0:8], uint64(m.FirstOffset))
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
 			binary.BigEndian.PutUint16(p[16:18], uint16(m.DeliveryCount))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -530,7 +538,7 @@ func encodeShareFetchResponseNodeEndpointV1(w *wire.Writer, m *ShareFetchRespons
 		if len(m.Rack.S) > wire.MaxString {
 			return w.TooLong("Rack", len(m.Rack.S))
 		}
-		b := w.Room(18 + len(m.Host) + len(m.Rack.S))
+		b := w.Room(19 + len(m.Host) + len(m.Rack.S))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -548,6 +556,10 @@ func encodeShareFetchResponseNodeEndpointV1(w *wire.Writer, m *ShareFetchRespons
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.Rack.S)+1)), m.Rack.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

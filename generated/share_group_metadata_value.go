@@ -88,13 +88,17 @@ func decodeShareGroupMetadataValueV0(r *wire.Reader, m *ShareGroupMetadataValue)
 }
 func encodeShareGroupMetadataValueV0(w *wire.Writer, m *ShareGroupMetadataValue) bool {
 	{
-		b := w.Room(12)
+		b := w.Room(13)
 		{
 			n := len(b)
 			b = b[:n+12]
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Epoch))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.MetadataHash))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -244,7 +244,7 @@ func encodeShareGroupStatePartitionMetadataValueTopicInfoV0(w *wire.Writer, m *S
 		if len(m.TopicName) > wire.MaxString {
 			return w.TooLong("TopicName", len(m.TopicName))
 		}
-		b := w.Room(21 + len(m.TopicName))
+		b := w.Room(22 + len(m.TopicName))
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -252,6 +252,10 @@ func encodeShareGroupStatePartitionMetadataValueTopicInfoV0(w *wire.Writer, m *S
 			copy(p[0:16], m.TopicId[:])
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.TopicName)+1)), m.TopicName...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

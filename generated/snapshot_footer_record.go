@@ -85,12 +85,16 @@ func decodeSnapshotFooterRecordV0(r *wire.Reader, m *SnapshotFooterRecord) bool 
 }
 func encodeSnapshotFooterRecordV0(w *wire.Writer, m *SnapshotFooterRecord) bool {
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -88,13 +88,17 @@ func decodeSnapshotHeaderRecordV0(r *wire.Reader, m *SnapshotHeaderRecord) bool 
 }
 func encodeSnapshotHeaderRecordV0(w *wire.Writer, m *SnapshotHeaderRecord) bool {
 	{
-		b := w.Room(10)
+		b := w.Room(11)
 		{
 			n := len(b)
 			b = b[:n+10]
 			p := (*[10]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
 			binary.BigEndian.PutUint64(p[2:10], uint64(m.LastContainedLogTimestamp))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -108,12 +108,16 @@ func encodeStreamsGroupDescribeRequestV0(w *wire.Writer, m *StreamsGroupDescribe
 		return w.In("GroupIds")
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -154,13 +158,17 @@ func encodeStreamsGroupDescribeRequestV1(w *wire.Writer, m *StreamsGroupDescribe
 		return w.In("GroupIds")
 	}
 	{
-		b := w.Room(2)
+		b := w.Room(3)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			p[0] = wire.PutBool(m.IncludeAuthorizedOperations)
 			p[1] = wire.PutBool(m.IncludeTopologyDescription)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -492,13 +492,17 @@ func encodeStreamsGroupDescribeResponseEndpointV0(w *wire.Writer, m *StreamsGrou
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(7 + len(m.Host))
+		b := w.Room(8 + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -530,7 +534,7 @@ func encodeStreamsGroupDescribeResponseTaskOffsetV0(w *wire.Writer, m *StreamsGr
 		if len(m.SubtopologyId) > wire.MaxString {
 			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
 		}
-		b := w.Room(17 + len(m.SubtopologyId))
+		b := w.Room(18 + len(m.SubtopologyId))
 		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
 		{
 			n := len(b)
@@ -538,6 +542,10 @@ func encodeStreamsGroupDescribeResponseTaskOffsetV0(w *wire.Writer, m *StreamsGr
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -670,9 +678,13 @@ func encodeStreamsGroupDescribeResponseKeyValueV0(w *wire.Writer, m *StreamsGrou
 		if len(m.Value) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value))
 		}
-		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b := w.Room(11 + len(m.Key) + len(m.Value))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -1083,12 +1095,16 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *Strea
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.AuthorizedOperations))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1261,7 +1277,7 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *Strea
 		if len(m.AssignorName.S) > wire.MaxString {
 			return w.TooLong("AssignorName", len(m.AssignorName.S))
 		}
-		b := w.Room(6 + len(m.AssignorName.S))
+		b := w.Room(7 + len(m.AssignorName.S))
 		{
 			n := len(b)
 			b = b[:n+1]
@@ -1272,6 +1288,10 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *Strea
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.AssignorName.S)+1)), m.AssignorName.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -1625,12 +1645,16 @@ func encodeStreamsGroupDescribeResponseMemberV0(w *wire.Writer, m *StreamsGroupD
 		return w.In("TargetAssignment")
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.IsClassic)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

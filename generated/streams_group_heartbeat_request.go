@@ -543,12 +543,16 @@ func encodeStreamsGroupHeartbeatRequestV0(w *wire.Writer, m *StreamsGroupHeartbe
 		}
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.ShutdownApplication)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -577,9 +581,13 @@ func encodeStreamsGroupHeartbeatRequestKeyValueV0(w *wire.Writer, m *StreamsGrou
 		if len(m.Value) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value))
 		}
-		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b := w.Room(11 + len(m.Key) + len(m.Value))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -669,13 +677,17 @@ func encodeStreamsGroupHeartbeatRequestEndpointV0(w *wire.Writer, m *StreamsGrou
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(7 + len(m.Host))
+		b := w.Room(8 + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -707,7 +719,7 @@ func encodeStreamsGroupHeartbeatRequestTaskOffsetV0(w *wire.Writer, m *StreamsGr
 		if len(m.SubtopologyId) > wire.MaxString {
 			return w.TooLong("SubtopologyId", len(m.SubtopologyId))
 		}
-		b := w.Room(17 + len(m.SubtopologyId))
+		b := w.Room(18 + len(m.SubtopologyId))
 		b = append(wire.AppendUvarint(b, uint32(len(m.SubtopologyId)+1)), m.SubtopologyId...)
 		{
 			n := len(b)
@@ -715,6 +727,10 @@ func encodeStreamsGroupHeartbeatRequestTaskOffsetV0(w *wire.Writer, m *StreamsGr
 			p := (*[12]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Partition))
 			binary.BigEndian.PutUint64(p[4:12], uint64(m.Offset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -644,7 +644,7 @@ func encodeStreamsGroupHeartbeatResponseStatusV0(w *wire.Writer, m *StreamsGroup
 		if len(m.StatusDetail) > wire.MaxString {
 			return w.TooLong("StatusDetail", len(m.StatusDetail))
 		}
-		b := w.Room(6 + len(m.StatusDetail))
+		b := w.Room(7 + len(m.StatusDetail))
 		{
 			n := len(b)
 			b = b[:n+1]
@@ -652,6 +652,10 @@ func encodeStreamsGroupHeartbeatResponseStatusV0(w *wire.Writer, m *StreamsGroup
 			p[0] = byte(m.StatusCode)
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.StatusDetail)+1)), m.StatusDetail...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -739,13 +743,17 @@ func encodeStreamsGroupHeartbeatResponseEndpointV0(w *wire.Writer, m *StreamsGro
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(7 + len(m.Host))
+		b := w.Room(8 + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -266,13 +266,17 @@ func encodeStreamsGroupMemberMetadataValueEndpointV0(w *wire.Writer, m *StreamsG
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(7 + len(m.Host))
+		b := w.Room(8 + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
 			n := len(b)
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -301,9 +305,13 @@ func encodeStreamsGroupMemberMetadataValueKeyValueV0(w *wire.Writer, m *StreamsG
 		if len(m.Value) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value))
 		}
-		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b := w.Room(11 + len(m.Key) + len(m.Value))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -305,9 +305,13 @@ func encodeStreamsGroupMetadataValueLastAssignmentConfigV0(w *wire.Writer, m *St
 		if len(m.Value) > wire.MaxString {
 			return w.TooLong("Value", len(m.Value))
 		}
-		b := w.Room(10 + len(m.Key) + len(m.Value))
+		b := w.Room(11 + len(m.Key) + len(m.Value))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Key)+1)), m.Key...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Value)+1)), m.Value...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -462,9 +462,13 @@ func encodeSyncGroupRequestAssignmentV4(w *wire.Writer, m *SyncGroupRequestAssig
 		if len(m.MemberId) > wire.MaxString {
 			return w.TooLong("MemberId", len(m.MemberId))
 		}
-		b := w.Room(10 + len(m.MemberId) + len(m.Assignment))
+		b := w.Room(11 + len(m.MemberId) + len(m.Assignment))
 		b = append(wire.AppendUvarint(b, uint32(len(m.MemberId)+1)), m.MemberId...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -173,7 +173,7 @@ func decodeSyncGroupResponseV4(r *wire.Reader, m *SyncGroupResponse) bool {
 }
 func encodeSyncGroupResponseV4(w *wire.Writer, m *SyncGroupResponse) bool {
 	{
-		b := w.Room(11 + len(m.Assignment))
+		b := w.Room(12 + len(m.Assignment))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -182,6 +182,10 @@ func encodeSyncGroupResponseV4(w *wire.Writer, m *SyncGroupResponse) bool {
 			binary.BigEndian.PutUint16(p[4:6], uint16(m.ErrorCode))
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {
@@ -221,7 +225,7 @@ func encodeSyncGroupResponseV5(w *wire.Writer, m *SyncGroupResponse) bool {
 		if len(m.ProtocolName.S) > wire.MaxString {
 			return w.TooLong("ProtocolName", len(m.ProtocolName.S))
 		}
-		b := w.Room(21 + len(m.ProtocolType.S) + len(m.ProtocolName.S) + len(m.Assignment))
+		b := w.Room(22 + len(m.ProtocolType.S) + len(m.ProtocolName.S) + len(m.Assignment))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -240,6 +244,10 @@ func encodeSyncGroupResponseV5(w *wire.Writer, m *SyncGroupResponse) bool {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ProtocolName.S)+1)), m.ProtocolName.S...)
 		}
 		b = append(wire.AppendUvarint(b, uint32(len(m.Assignment)+1)), m.Assignment...)
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
+		}
 		w.Wrote(b)
 	}
 	if m.UnknownTags.Len() == 0 {

@@ -745,7 +745,7 @@ func encodeTxnOffsetCommitRequestPartitionV3(w *wire.Writer, m *TxnOffsetCommitR
 		if len(m.CommittedMetadata.S) > wire.MaxString {
 			return w.TooLong("CommittedMetadata", len(m.CommittedMetadata.S))
 		}
-		b := w.Room(21 + len(m.CommittedMetadata.S))
+		b := w.Room(22 + len(m.CommittedMetadata.S))
 		{
 			n := len(b)
 			b = b[:n+16]
@@ -758,6 +758,10 @@ func encodeTxnOffsetCommitRequestPartitionV3(w *wire.Writer, m *TxnOffsetCommitR
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.CommittedMetadata.S)+1)), m.CommittedMetadata.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

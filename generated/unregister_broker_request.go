@@ -85,12 +85,16 @@ func decodeUnregisterBrokerRequestV0(r *wire.Reader, m *UnregisterBrokerRequest)
 }
 func encodeUnregisterBrokerRequestV0(w *wire.Writer, m *UnregisterBrokerRequest) bool {
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.BrokerId))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

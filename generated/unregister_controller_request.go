@@ -85,12 +85,16 @@ func decodeUnregisterControllerRequestV0(r *wire.Reader, m *UnregisterController
 }
 func encodeUnregisterControllerRequestV0(w *wire.Writer, m *UnregisterControllerRequest) bool {
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.ControllerId))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

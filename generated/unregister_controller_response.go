@@ -100,7 +100,7 @@ func encodeUnregisterControllerResponseV0(w *wire.Writer, m *UnregisterControlle
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(11 + len(m.ErrorMessage.S))
+		b := w.Room(12 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -112,6 +112,10 @@ func encodeUnregisterControllerResponseV0(w *wire.Writer, m *UnregisterControlle
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

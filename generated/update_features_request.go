@@ -208,12 +208,16 @@ func encodeUpdateFeaturesRequestV1(w *wire.Writer, m *UpdateFeaturesRequest) boo
 		}
 	}
 	{
-		b := w.Room(1)
+		b := w.Room(2)
 		{
 			n := len(b)
 			b = b[:n+1]
 			p := (*[1]byte)(b[n:])
 			p[0] = wire.PutBool(m.ValidateOnly)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -249,7 +253,7 @@ func encodeUpdateFeaturesRequestFeatureUpdateKeyV0(w *wire.Writer, m *UpdateFeat
 		if len(m.Feature) > wire.MaxString {
 			return w.TooLong("Feature", len(m.Feature))
 		}
-		b := w.Room(8 + len(m.Feature))
+		b := w.Room(9 + len(m.Feature))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Feature)+1)), m.Feature...)
 		{
 			n := len(b)
@@ -257,6 +261,10 @@ func encodeUpdateFeaturesRequestFeatureUpdateKeyV0(w *wire.Writer, m *UpdateFeat
 			p := (*[3]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
 			p[2] = wire.PutBool(m.AllowDowngrade)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -291,7 +299,7 @@ func encodeUpdateFeaturesRequestFeatureUpdateKeyV1(w *wire.Writer, m *UpdateFeat
 		if len(m.Feature) > wire.MaxString {
 			return w.TooLong("Feature", len(m.Feature))
 		}
-		b := w.Room(8 + len(m.Feature))
+		b := w.Room(9 + len(m.Feature))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Feature)+1)), m.Feature...)
 		{
 			n := len(b)
@@ -299,6 +307,10 @@ func encodeUpdateFeaturesRequestFeatureUpdateKeyV1(w *wire.Writer, m *UpdateFeat
 			p := (*[3]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MaxVersionLevel))
 			p[2] = byte(m.UpgradeType)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -192,7 +192,7 @@ func encodeUpdateFeaturesResponseV2(w *wire.Writer, m *UpdateFeaturesResponse) b
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(11 + len(m.ErrorMessage.S))
+		b := w.Room(12 + len(m.ErrorMessage.S))
 		{
 			n := len(b)
 			b = b[:n+6]
@@ -204,6 +204,10 @@ func encodeUpdateFeaturesResponseV2(w *wire.Writer, m *UpdateFeaturesResponse) b
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -240,7 +244,7 @@ func encodeUpdateFeaturesResponseUpdatableFeatureResultV0(w *wire.Writer, m *Upd
 		if len(m.ErrorMessage.S) > wire.MaxString {
 			return w.TooLong("ErrorMessage", len(m.ErrorMessage.S))
 		}
-		b := w.Room(12 + len(m.Feature) + len(m.ErrorMessage.S))
+		b := w.Room(13 + len(m.Feature) + len(m.ErrorMessage.S))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Feature)+1)), m.Feature...)
 		{
 			n := len(b)
@@ -252,6 +256,10 @@ func encodeUpdateFeaturesResponseUpdatableFeatureResultV0(w *wire.Writer, m *Upd
 			b = append(b, 0)
 		} else {
 			b = append(wire.AppendUvarint(b, uint32(len(m.ErrorMessage.S)+1)), m.ErrorMessage.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -217,7 +217,7 @@ func encodeUpdateRaftVoterRequestListenerV0(w *wire.Writer, m *UpdateRaftVoterRe
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b := w.Room(13 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -225,6 +225,10 @@ func encodeUpdateRaftVoterRequestListenerV0(w *wire.Writer, m *UpdateRaftVoterRe
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -250,13 +254,17 @@ func decodeUpdateRaftVoterRequestKRaftVersionFeatureV0(r *wire.Reader, m *Update
 }
 func encodeUpdateRaftVoterRequestKRaftVersionFeatureV0(w *wire.Writer, m *UpdateRaftVoterRequestKRaftVersionFeature) bool {
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

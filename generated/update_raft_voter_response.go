@@ -203,7 +203,7 @@ func encodeUpdateRaftVoterResponseCurrentLeaderV0(w *wire.Writer, m *UpdateRaftV
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(17 + len(m.Host))
+		b := w.Room(18 + len(m.Host))
 		{
 			n := len(b)
 			b = b[:n+8]
@@ -217,6 +217,10 @@ func encodeUpdateRaftVoterResponseCurrentLeaderV0(w *wire.Writer, m *UpdateRaftV
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.Port))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -454,7 +454,7 @@ func encodeVoteRequestPartitionDataV0(w *wire.Writer, m *VoteRequestPartitionDat
 		return w.Absent("PreVote")
 	}
 	{
-		b := w.Room(24)
+		b := w.Room(25)
 		{
 			n := len(b)
 			b = b[:n+24]
@@ -464,6 +464,10 @@ func encodeVoteRequestPartitionDataV0(w *wire.Writer, m *VoteRequestPartitionDat
 			binary.BigEndian.PutUint32(p[8:12], uint32(m.ReplicaId))
 			binary.BigEndian.PutUint32(p[12:16], uint32(m.LastOffsetEpoch))
 			binary.BigEndian.PutUint64(p[16:24], uint64(m.LastOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -497,7 +501,7 @@ func encodeVoteRequestPartitionDataV1(w *wire.Writer, m *VoteRequestPartitionDat
 		return w.Absent("PreVote")
 	}
 	{
-		b := w.Room(56)
+		b := w.Room(57)
 		{
 			n := len(b)
 			b = b[:n+56]
@@ -509,6 +513,10 @@ func encodeVoteRequestPartitionDataV1(w *wire.Writer, m *VoteRequestPartitionDat
 			copy(p[28:44], m.VoterDirectoryId[:])
 			binary.BigEndian.PutUint32(p[44:48], uint32(m.LastOffsetEpoch))
 			binary.BigEndian.PutUint64(p[48:56], uint64(m.LastOffset))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -540,7 +548,7 @@ func decodeVoteRequestPartitionDataV2(r *wire.Reader, m *VoteRequestPartitionDat
 }
 func encodeVoteRequestPartitionDataV2(w *wire.Writer, m *VoteRequestPartitionData) bool {
 	{
-		b := w.Room(57)
+		b := w.Room(58)
 		{
 			n := len(b)
 			b = b[:n+57]
@@ -553,6 +561,10 @@ func encodeVoteRequestPartitionDataV2(w *wire.Writer, m *VoteRequestPartitionDat
 			binary.BigEndian.PutUint32(p[44:48], uint32(m.LastOffsetEpoch))
 			binary.BigEndian.PutUint64(p[48:56], uint64(m.LastOffset))
 			p[56] = wire.PutBool(m.PreVote)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

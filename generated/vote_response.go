@@ -379,7 +379,7 @@ func decodeVoteResponsePartitionDataV0(r *wire.Reader, m *VoteResponsePartitionD
 }
 func encodeVoteResponsePartitionDataV0(w *wire.Writer, m *VoteResponsePartitionData) bool {
 	{
-		b := w.Room(15)
+		b := w.Room(16)
 		{
 			n := len(b)
 			b = b[:n+15]
@@ -389,6 +389,10 @@ func encodeVoteResponsePartitionDataV0(w *wire.Writer, m *VoteResponsePartitionD
 			binary.BigEndian.PutUint32(p[6:10], uint32(m.LeaderId))
 			binary.BigEndian.PutUint32(p[10:14], uint32(m.LeaderEpoch))
 			p[14] = wire.PutBool(m.VoteGranted)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -427,7 +431,7 @@ func encodeVoteResponseNodeEndpointV1(w *wire.Writer, m *VoteResponseNodeEndpoin
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(11 + len(m.Host))
+		b := w.Room(12 + len(m.Host))
 		{
 			n := len(b)
 			b = b[:n+4]
@@ -440,6 +444,10 @@ func encodeVoteResponseNodeEndpointV1(w *wire.Writer, m *VoteResponseNodeEndpoin
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

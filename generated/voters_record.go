@@ -263,7 +263,7 @@ func encodeVotersRecordEndpointV0(w *wire.Writer, m *VotersRecordEndpoint) bool 
 		if len(m.Host) > wire.MaxString {
 			return w.TooLong("Host", len(m.Host))
 		}
-		b := w.Room(12 + len(m.Name) + len(m.Host))
+		b := w.Room(13 + len(m.Name) + len(m.Host))
 		b = append(wire.AppendUvarint(b, uint32(len(m.Name)+1)), m.Name...)
 		b = append(wire.AppendUvarint(b, uint32(len(m.Host)+1)), m.Host...)
 		{
@@ -271,6 +271,10 @@ func encodeVotersRecordEndpointV0(w *wire.Writer, m *VotersRecordEndpoint) bool 
 			b = b[:n+2]
 			p := (*[2]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], m.Port)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -296,13 +300,17 @@ func decodeVotersRecordKRaftVersionFeatureV0(r *wire.Reader, m *VotersRecordKRaf
 }
 func encodeVotersRecordKRaftVersionFeatureV0(w *wire.Writer, m *VotersRecordKRaftVersionFeature) bool {
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.MinSupportedVersion))
 			binary.BigEndian.PutUint16(p[2:4], uint16(m.MaxSupportedVersion))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -462,7 +462,7 @@ func decodeWriteShareGroupStateRequestStateBatchV0(r *wire.Reader, m *WriteShare
 }
 func encodeWriteShareGroupStateRequestStateBatchV0(w *wire.Writer, m *WriteShareGroupStateRequestStateBatch) bool {
 	{
-		b := w.Room(19)
+		b := w.Room(20)
 		{
 			n := len(b)
 			b = b[:n+19]
@@ -471,6 +471,10 @@ func encodeWriteShareGroupStateRequestStateBatchV0(w *wire.Writer, m *WriteShare
 			binary.BigEndian.PutUint64(p[8:16], uint64(m.LastOffset))
 			p[16] = byte(m.DeliveryState)
 			binary.BigEndian.PutUint16(p[17:19], uint16(m.DeliveryCount))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

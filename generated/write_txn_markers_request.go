@@ -238,12 +238,16 @@ func encodeWriteTxnMarkersRequestWritableTxnMarkerV1(w *wire.Writer, m *WriteTxn
 		}
 	}
 	{
-		b := w.Room(4)
+		b := w.Room(5)
 		{
 			n := len(b)
 			b = b[:n+4]
 			p := (*[4]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
@@ -312,13 +316,17 @@ func encodeWriteTxnMarkersRequestWritableTxnMarkerV2(w *wire.Writer, m *WriteTxn
 		}
 	}
 	{
-		b := w.Room(5)
+		b := w.Room(6)
 		{
 			n := len(b)
 			b = b[:n+5]
 			p := (*[5]byte)(b[n:])
 			binary.BigEndian.PutUint32(p[0:4], uint32(m.CoordinatorEpoch))
 			p[4] = byte(m.TransactionVersion)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

@@ -21,7 +21,7 @@ func encodeFunc(f *jenFile, l *layout.Layout) {
 			}
 			for i := 0; i < len(l.Slots); {
 				if n := flatRun(l.Slots[i:]); n > 0 {
-					encodeFlat(g, l.Slots[i:i+n])
+					encodeFlat(g, l.Slots[i:i+n], i+n == len(l.Slots) && l.Flexible && len(l.Tags) == 0)
 					i += n
 					continue
 				}
@@ -101,7 +101,7 @@ func encodeSlot(g *jen.Group, s layout.Slot) {
 		call := jen.Id("w").Dot(prefixed(s, "Records")).Call(jen.Id("m").Dot(f.GoName), jen.Lit(s.Nullable))
 		g.If(jen.Op("!").Add(call)).Block(in("w", f))
 	default:
-		encodeFlat(g, []layout.Slot{s})
+		encodeFlat(g, []layout.Slot{s}, false)
 	}
 }
 

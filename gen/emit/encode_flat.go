@@ -28,8 +28,10 @@ func flatRun(slots []layout.Slot) int {
 }
 
 // encodeFlat emits a run of flat slots: checks first, then room for all of them
-// at once, then appends that cannot fail.
-func encodeFlat(g *jen.Group, run []layout.Slot) {
+// at once, then appends that cannot fail. Where the run ends a struct whose
+// schema has no tags, last, the struct is done with it unless there are unknown
+// ones.
+func encodeFlat(g *jen.Group, run []layout.Slot, last bool) {
 	g.BlockFunc(func(g *jen.Group) {
 		size, lengths := 0, jen.Empty()
 		for _, s := range run {
@@ -41,6 +43,9 @@ func encodeFlat(g *jen.Group, run []layout.Slot) {
 			size += maxVarint
 			lengths.Op("+").Len(flatValue(s.Field))
 		}
+		if last {
+			size++
+		}
 		g.Id("b").Op(":=").Id("w").Dot("Room").Call(jen.Lit(size).Add(lengths))
 		for i := 0; i < len(run); {
 			if n := fixedRun(run[i:]); n > 0 {
@@ -50,6 +55,11 @@ func encodeFlat(g *jen.Group, run []layout.Slot) {
 			}
 			appendFlat(g, run[i])
 			i++
+		}
+		if last {
+			g.If(jen.Id("m").Dot("UnknownTags").Dot("Len").Call().Op("==").Lit(0)).Block(
+				jen.Id("w").Dot("Wrote").Call(jen.Append(jen.Id("b"), jen.Lit(0))),
+				jen.Return(jen.True()))
 		}
 		g.Id("w").Dot("Wrote").Call(jen.Id("b"))
 	})

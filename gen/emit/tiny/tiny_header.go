@@ -115,11 +115,15 @@ func encodeTinyHeaderV2(w *wire.Writer, m *TinyHeader) bool {
 		if len(m.ClientId.S) > wire.MaxString {
 			return w.TooLong("ClientId", len(m.ClientId.S))
 		}
-		b := w.Room(5 + len(m.ClientId.S))
+		b := w.Room(6 + len(m.ClientId.S))
 		if !m.ClientId.Valid {
 			b = append(b, 255, 255)
 		} else {
 			b = append(binary.BigEndian.AppendUint16(b, uint16(len(m.ClientId.S))), m.ClientId.S...)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}

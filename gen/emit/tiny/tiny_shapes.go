@@ -906,13 +906,17 @@ func decodeTinyShapesSharedV3(r *wire.Reader, m *TinyShapesShared) bool {
 }
 func encodeTinyShapesSharedV3(w *wire.Writer, m *TinyShapesShared) bool {
 	{
-		b := w.Room(3)
+		b := w.Room(4)
 		{
 			n := len(b)
 			b = b[:n+3]
 			p := (*[3]byte)(b[n:])
 			binary.BigEndian.PutUint16(p[0:2], uint16(m.Version))
 			p[2] = byte(m.Type)
+		}
+		if m.UnknownTags.Len() == 0 {
+			w.Wrote(append(b, 0))
+			return true
 		}
 		w.Wrote(b)
 	}
