@@ -58,7 +58,7 @@ func (p *partition) write(ctx context.Context, messages []message, expected int6
 	for attempt := 1; ; attempt++ {
 		err := tr.append(ctx, &p.ref, messages)
 		if err != nil && isOutcomeKnown(err) {
-			if attempt == 1 {
+			if attempt == 1 || isGone(err) {
 				return 0, 0, err
 			}
 			// An earlier attempt was not found in the log, which is no proof that it
@@ -71,6 +71,9 @@ func (p *partition) write(ctx context.Context, messages []message, expected int6
 			found, searchErr = p.locate(ctx, messages, expected, false)
 		}
 		switch {
+		case isGone(searchErr):
+			// Whatever was written went with the topic.
+			return 0, 0, searchErr
 		case searchErr != nil:
 			p.remember(messages, expected)
 			return 0, 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(searchErr, err))
@@ -82,6 +85,9 @@ func (p *partition) write(ctx context.Context, messages []message, expected int6
 		case found.present > 0:
 			return p.complete(ctx, messages, found)
 		case err == nil:
+			if gone := p.topic.refresh(ctx); isGone(gone) {
+				return 0, 0, gone
+			}
 			p.remember(messages, expected)
 			return 0, 0, fmt.Errorf("%w: iggy accepted the messages, but they are not in the log", ErrOutcomeUnknown)
 		}
@@ -91,6 +97,12 @@ func (p *partition) write(ctx context.Context, messages []message, expected int6
 			return 0, 0, fmt.Errorf("%w: appending failed %d times: %w", ErrOutcomeUnknown, attempt, err)
 		}
 	}
+}
+
+// isGone reports whether an error says that the partition does not exist any
+// more.
+func isGone(err error) bool {
+	return errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrPartitionNotFound)
 }
 
 // sentBefore looks for messages whose earlier append had an unknown outcome.
@@ -169,7 +181,7 @@ func (p *partition) complete(ctx context.Context, messages []message, found plac
 func (p *partition) locate(ctx context.Context, messages []message, from int64, accepted bool) (place, error) {
 	for {
 		found, err := p.find(ctx, messages, from, accepted)
-		if err == nil || errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrPartitionNotFound) || errors.Is(err, ErrUnauthorized) {
+		if err == nil || isGone(err) || errors.Is(err, ErrUnauthorized) {
 			return found, err
 		}
 		if !pause(ctx, resolvePause) {

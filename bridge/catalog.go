@@ -333,6 +333,7 @@ type keyedLocks struct {
 }
 
 type keyedLock struct {
+	name  string
 	held  chan struct{} // holds a token while locked
 	users int
 }
@@ -345,15 +346,17 @@ func (k *keyedLocks) lock(ctx context.Context, name string) (unlock func(), err 
 	}
 	l := k.locks[name]
 	if l == nil {
-		l = &keyedLock{held: make(chan struct{}, 1)}
-		k.locks[name] = l
+		// A caller's name may be a view of a request, which changes when the request
+		// is answered; a key must not.
+		l = &keyedLock{name: strings.Clone(name), held: make(chan struct{}, 1)}
+		k.locks[l.name] = l
 	}
 	l.users++
 	k.mu.Unlock()
 	leave := func() {
 		k.mu.Lock()
 		if l.users--; l.users == 0 {
-			delete(k.locks, name)
+			delete(k.locks, l.name)
 		}
 		k.mu.Unlock()
 	}

@@ -281,21 +281,38 @@ func (p *partition) startOffset(ctx context.Context, maxAge time.Duration) (int6
 // findStart asks Iggy for the first message. An empty partition starts where it
 // ends.
 func (p *partition) findStart(ctx context.Context, now time.Time) (int64, error) {
-	seen := p.topic.raises.Load()
-	res, err := p.topic.bridge.transport.read(ctx, &p.ref, readRequest{first: true, count: 1})
-	if err != nil {
-		p.topic.bridge.suspect(p.topic, err)
-		return 0, err
+	start, empty, err := p.readFirst(ctx, now)
+	if err == nil && empty {
+		// Where it ends is to be known from before a read that finds nothing: what
+		// is written between the two would otherwise lie in front of the start.
+		var end int64
+		if end, err = p.freshWatermark(ctx, 0); err == nil {
+			start, empty, err = p.readFirst(ctx, now)
+		}
+		if empty {
+			start = end
+		}
 	}
-	var start int64
-	if len(res.messages) > 0 {
-		start = int64(res.messages[0].Header.Offset)
-		p.observe(res.current+1, seen, now)
-	} else if start, err = p.freshWatermark(ctx, 0); err != nil {
+	if err != nil {
 		return 0, err
 	}
 	p.setStart(start, now)
 	return start, nil
+}
+
+// readFirst reads the first message's offset.
+func (p *partition) readFirst(ctx context.Context, now time.Time) (offset int64, empty bool, err error) {
+	seen := p.topic.raises.Load()
+	res, err := p.topic.bridge.transport.read(ctx, &p.ref, readRequest{first: true, count: 1})
+	if err != nil {
+		p.topic.bridge.suspect(p.topic, err)
+		return 0, false, err
+	}
+	if len(res.messages) == 0 {
+		return 0, true, nil
+	}
+	p.observe(res.current+1, seen, now)
+	return int64(res.messages[0].Header.Offset), false, nil
 }
 
 // setStart takes note of the first offset, which only ever grows as long as the

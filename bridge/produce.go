@@ -14,6 +14,7 @@ type Pending struct {
 	partition *partition
 	topic     *Topic
 	batch     *records.Batch
+	submitted time.Time
 
 	done    chan struct{}
 	started bool // guarded by partition.mu
@@ -30,7 +31,7 @@ const tailReadMemory = 30 * time.Second
 // been validated, must stay unchanged until Wait returns, and every Pending
 // must be waited for.
 func (b *Bridge) Submit(ctx context.Context, t *Topic, partition int32, batch *records.Batch) *Pending {
-	job := &Pending{topic: t, batch: batch, done: make(chan struct{})}
+	job := newPending(t, batch)
 	p, err := b.partition(ctx, t, partition)
 	if err != nil {
 		job.finish(Appended{}, err)
@@ -41,6 +42,10 @@ func (b *Bridge) Submit(ctx context.Context, t *Topic, partition int32, batch *r
 		b.spawn(p.drain)
 	}
 	return job
+}
+
+func newPending(t *Topic, batch *records.Batch) *Pending {
+	return &Pending{topic: t, batch: batch, submitted: time.Now(), done: make(chan struct{})}
 }
 
 // Wait returns what became of the append. When ctx ends before the append has
@@ -74,7 +79,7 @@ func (job *Pending) finish(result Appended, err error) {
 // ErrorCode knows; when it is ErrOutcomeUnknown the batch may have been
 // written, with all others it was not.
 func (b *Bridge) Produce(ctx context.Context, t *Topic, partition int32, batch *records.Batch) (Appended, error) {
-	job := &Pending{topic: t, batch: batch, done: make(chan struct{})}
+	job := newPending(t, batch)
 	p, err := b.partition(ctx, t, partition)
 	if err != nil {
 		return Appended{}, err
@@ -138,7 +143,9 @@ func (p *partition) runNext() (more bool) {
 	p.mu.Unlock()
 
 	b := p.topic.bridge
-	ctx, cancel := context.WithTimeout(b.ctx, b.config.OperationTimeout)
+	// The time in the queue counts: a client gives a request up after 30 s or so,
+	// and sends what was in it again.
+	ctx, cancel := context.WithDeadline(b.ctx, job.submitted.Add(b.config.OperationTimeout))
 	result, err := p.append(ctx, job)
 	cancel()
 	if err != nil {
@@ -159,6 +166,9 @@ func (p *partition) runNext() (more bool) {
 // append writes one batch.
 func (p *partition) append(ctx context.Context, job *Pending) (Appended, error) {
 	batch, b := job.batch, p.topic.bridge
+	if err := ctx.Err(); err != nil {
+		return Appended{}, fmt.Errorf("waiting for earlier appends: %w", err)
+	}
 	if err := batch.Decompress(job.topic.Config.MaxDecompressedBytes()); err != nil {
 		return Appended{}, fmt.Errorf("%w: %w", ErrCorruptBatch, err)
 	}

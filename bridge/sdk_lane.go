@@ -51,6 +51,9 @@ func (l *lane) call(ctx context.Context, operation string, do func(*tcp.IggyTcpC
 		return fmt.Errorf("%w: %w", errNotSent, ErrClosed)
 	}
 	defer func() { <-l.turn }()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", errNotSent, err) // the turn came too late
+	}
 	if err := l.ready(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errNotSent, err)
 	}
