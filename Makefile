@@ -17,7 +17,7 @@ GENERATED    := ./generated/...
 HAND_WRITTEN  = $(shell $(GO) list ./... | grep -v '/generated$$')
 
 .DEFAULT_GOAL := build
-.PHONY: build run test lint schemas generate vectors conformance bench-codec bench-bridge fuzz clean
+.PHONY: build run test lint schemas generate vectors conformance bench-codec bench-bridge bench-engine fuzz clean
 
 build:
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
@@ -60,6 +60,11 @@ bench-codec:
 
 bench-bridge: build
 	$(GO) run ./internal/benchmarks/bridge -binary $(BIN)/kafka-iggy-bridge
+
+# The embedded engine through Iggy's SDK; beside a real server when IGGY_ADDRESS,
+# IGGY_USERNAME and IGGY_PASSWORD are set.
+bench-engine: build
+	$(GO) run ./internal/benchmarks/engine -binary $(BIN)/kafka-iggy-bridge
 
 # Every fuzz target for FUZZTIME, one after the other.
 fuzz:

@@ -68,7 +68,7 @@ func rootCommand(signals <-chan os.Signal) *cobra.Command {
 		},
 	}
 	config.AddFlags(root.PersistentFlags())
-	root.AddCommand(configCommand(), versionCommand())
+	root.AddCommand(engineCommand(signals), configCommand(), versionCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }

@@ -3,6 +3,7 @@
 // engine when no server is named.
 //
 //	kafka-iggy-bridge [flags]          run the bridge
+//	kafka-iggy-bridge engine [flags]   run the embedded engine alone, for Iggy's own clients
 //	kafka-iggy-bridge config [flags]   print the effective configuration
 //	kafka-iggy-bridge version          print the version
 package main

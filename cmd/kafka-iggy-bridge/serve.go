@@ -72,16 +72,8 @@ func serve(ctx context.Context, c *config.Config, stdout, stderr io.Writer, sign
 		a.served <- nil // for stop
 	case <-ctx.Done():
 	}
-	ended := make(chan struct{})
+	ended := endAtOnce(signals, log)
 	defer close(ended)
-	go func() {
-		select {
-		case <-signals:
-			log.Warn("ended at once by a second signal")
-			os.Exit(exitFailed)
-		case <-ended:
-		}
-	}()
 	return errors.Join(err, a.stop())
 }
 
@@ -184,23 +176,15 @@ func (a *app) bridgeConfig() (bridge.Config, error) {
 	if c.Iggy.Address != "" {
 		return bc, nil
 	}
-	e, err := engine.Open(engine.Options{
-		DataDir:       c.Embedded.DataDir,
-		Listen:        c.Embedded.Listen,
-		RootUser:      c.Iggy.Username,
-		RootPassword:  c.Iggy.Password,
-		Fsync:         engine.FsyncPolicy(c.Embedded.Fsync),
-		FsyncInterval: c.Embedded.FsyncInterval,
-		SegmentBytes:  c.Embedded.SegmentBytes,
-		Logger:        a.log,
-	})
+	e, err := openEngine(c, a.log)
 	if err != nil {
-		return bc, fmt.Errorf("embedded.data_dir=%s: %w", c.Embedded.DataDir, err)
+		return bc, err
 	}
 	a.engine = e
 	bc.Address = e.Addr().String()
 	bc.Username, bc.Password = e.Credentials()
-	bc.TLS = bridge.TLSConfig{}
+	// The connection never leaves this process, so there is nobody to be verified.
+	bc.TLS = bridge.TLSConfig{Enabled: c.Embedded.TLS.Enabled, SkipVerify: true}
 	return bc, nil
 }
 

@@ -102,6 +102,19 @@ type Embedded struct {
 	SegmentBytes int64
 	// Listen is where it serves Iggy's TCP protocol, host:port.
 	Listen string
+	TLS    EmbeddedTLS
+	// Heartbeat is how often clients must ping to stay in their consumer groups; 0
+	// for not at all.
+	Heartbeat time.Duration
+}
+
+// EmbeddedTLS is how the engine's listener is encrypted.
+type EmbeddedTLS struct {
+	Enabled bool
+	// CertFile and KeyFile are PEM files; both empty for a self-signed certificate.
+	CertFile, KeyFile string
+	// SelfSigned allows the engine to make its own certificate.
+	SelfSigned bool
 }
 
 // Location is where in Iggy a topic lies.

@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 			WatchInterval: 250 * time.Millisecond, RefreshInterval: 5 * time.Second,
 		},
 		Embedded: Embedded{
-			DataDir: "./data", Fsync: FsyncInterval, FsyncInterval: time.Second, SegmentBytes: 128 << 20, Listen: "127.0.0.1:0",
+			DataDir: "./data", Fsync: FsyncInterval, FsyncInterval: time.Second, SegmentBytes: 128 << 20, Listen: "127.0.0.1:0", TLS: EmbeddedTLS{SelfSigned: true},
 		},
 		Bridge:          Bridge{StateStream: "__kafka_bridge", Topics: map[string]Location{}},
 		Topics:          Topics{AutoCreate: true, DefaultPartitions: 1},
@@ -146,6 +146,9 @@ func TestMistakesAreNamedWithKeySourceAndWhatIsAllowed(t *testing.T) {
 		"no host is a wildcard":           {args: []string{"--kafka.listen=:9093"}, want: []string{"kafka.advertised"}},
 		"a wildcard advertised":           {args: []string{"--kafka.advertised=0.0.0.0:9093"}, want: []string{"kafka.advertised=0.0.0.0:9093", "nothing a client can connect to"}},
 		"port 0 advertised":               {args: []string{"--kafka.advertised=host:0"}, want: []string{"nothing a client can connect to"}},
+		"a certificate without key":       {args: []string{"--embedded.tls.enabled", "--embedded.tls.cert_file=c"}, want: []string{"embedded.tls.cert_file (from flag", "embedded.tls.key_file", "both or neither"}},
+		"a certificate that is not used":  {args: []string{"--embedded.tls.cert_file=c", "--embedded.tls.key_file=k"}, want: []string{"embedded.tls.enabled=false"}},
+		"TLS without a certificate":       {args: []string{"--embedded.tls.enabled", "--embedded.tls.self_signed=false"}, want: []string{"embedded.tls.self_signed=true"}},
 		"an Iggy without password":        {args: []string{"--iggy.address=h:8090"}, want: []string{"iggy.address", "iggy.password_file"}},
 		"two passwords":                   {args: []string{"--iggy.password=x", "--iggy.password_file=y"}, want: []string{"set one of them"}},
 		"a password file that is missing": {args: []string{"--iggy.password_file=/nonexistent/password"}, want: []string{"iggy.password_file", "/nonexistent/password"}},

@@ -190,6 +190,21 @@ func embeddedKeys() []key {
 		{name: "embedded.listen", kind: kindAddress, def: "127.0.0.1:0",
 			doc: "Address on which the embedded engine serves Iggy's TCP protocol. Port 0 takes a free one; Iggy's own is 8090.",
 			set: str(func(c *Config) *string { return &c.Embedded.Listen })},
+		{name: "embedded.heartbeat", kind: kindDuration, def: "0s", min: 0, max: maxDuration,
+			doc: "How often Iggy clients have to ping the embedded engine. Those whose last ping is older than 1.2 times this lose their places in consumer groups. 0: no ping is expected.",
+			set: span(func(c *Config) *time.Duration { return &c.Embedded.Heartbeat })},
+		{name: "embedded.tls.enabled", kind: kindBool, def: "false",
+			doc: "Serve TLS on embedded.listen, and nothing else.",
+			set: flag(func(c *Config) *bool { return &c.Embedded.TLS.Enabled })},
+		{name: "embedded.tls.cert_file", kind: kindString, optional: true,
+			doc: "PEM file with the certificate, and those between it and the authority. Empty: a self-signed one.",
+			set: str(func(c *Config) *string { return &c.Embedded.TLS.CertFile })},
+		{name: "embedded.tls.key_file", kind: kindString, optional: true,
+			doc: "PEM file with the certificate's key.",
+			set: str(func(c *Config) *string { return &c.Embedded.TLS.KeyFile })},
+		{name: "embedded.tls.self_signed", kind: kindBool, def: "true",
+			doc: "Without embedded.tls.cert_file: make a certificate at first start and keep it in embedded.data_dir, as tls-cert.pem, which clients can be given to trust.",
+			set: flag(func(c *Config) *bool { return &c.Embedded.TLS.SelfSigned })},
 	}
 }
 

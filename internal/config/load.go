@@ -249,6 +249,9 @@ func (c *Config) check() []error {
 		errs = append(errs, fmt.Errorf("message.max.bytes=%d (from %s) has to be below kafka.max_request_bytes=%d (from %s)",
 			c.MessageMaxBytes, c.values["message.max.bytes"].source, c.Kafka.MaxRequestBytes, c.values["kafka.max_request_bytes"].source))
 	}
+	if err := c.checkEmbeddedTLS(); err != nil {
+		errs = append(errs, err)
+	}
 	return errs
 }
 

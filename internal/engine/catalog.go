@@ -16,7 +16,10 @@ import (
 const (
 	maxStreams         = 4096
 	maxTopicsPerStream = 4096
-	maxPartitions      = 1 << 20
+
+	// maxNumber bounds all numbers: tables are as long as the highest in use.
+	maxNumber     = 1 << 20
+	maxPartitions = 1 << 20
 )
 
 // catalog is what exists, apart from messages and offsets. Ids are slots: the lowest

@@ -94,11 +94,33 @@ func (c *catalog) snapshot(put func(key, value []byte)) error {
 	return nil
 }
 
+// keyNumber is the number that a key's entry has among its siblings.
+func keyNumber(key []byte) uint32 {
+	var at int
+	switch {
+	case len(key) == 0:
+		return 0
+	case key[0] == keyTopic:
+		at = 5
+	case key[0] == keyGroup:
+		at = 9
+	case key[0] == keyStream, key[0] == keyUser:
+		at = 1
+	}
+	if at == 0 || len(key) < at+4 {
+		return 0 // none, or cut short, which parsing finds
+	}
+	return binary.LittleEndian.Uint32(key[at:])
+}
+
 // apply replays one change of the log. Names are linked when all are in.
 func (c *catalog) apply(change metalog.Change) error {
 	r := protocol.NewReader(change.Key)
 	v := protocol.NewReader(change.Value)
 	remove := change.Value == nil
+	if keyNumber(change.Key) >= maxNumber {
+		return fmt.Errorf("%w: a number in the catalog is out of range", metalog.ErrCorrupt)
+	}
 	switch kind := r.U8(); kind {
 	case keyUID:
 		c.nextUID = v.U64()
@@ -116,7 +138,7 @@ func (c *catalog) apply(change metalog.Change) error {
 		return fmt.Errorf("%w: unknown kind %q in the catalog", metalog.ErrCorrupt, kind)
 	}
 	if r.Err() != nil || v.Err() != nil && !remove {
-		return fmt.Errorf("%w: a catalog entry does not parse", metalog.ErrCorrupt)
+		return fmt.Errorf("%w: a catalog entry does not parse, or belongs to nothing", metalog.ErrCorrupt)
 	}
 	return nil
 }

@@ -82,6 +82,9 @@ func (c *conn) createConsumerGroup(r *protocol.Reader) error {
 		if t.groupNames[name] != nil {
 			return nil, protocol.ErrGroupExists
 		}
+		if t.groups.used >= maxNumber {
+			return nil, protocol.ErrGeneric
+		}
 		g := &group{id: t.groups.free(), uid: c.e.catalog.takeUID(), name: name, topic: t}
 		tx := c.e.begin()
 		tx.putUID()

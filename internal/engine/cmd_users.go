@@ -12,7 +12,7 @@ const (
 	maxUserName = 50
 	minPassword = 3
 	maxPassword = 100
-	maxUsers    = 1 << 20
+	maxUsers    = maxNumber
 )
 
 // appendUser appends a user's record. Engine.mu must be held.

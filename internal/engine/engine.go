@@ -59,6 +59,10 @@ type Options struct {
 	// TLS, when set, makes the address serve TLS only.
 	TLS *tls.Config
 
+	// SelfSigned does the same with a certificate that signs itself. It is made at
+	// first start and kept in the data folder. Not together with TLS.
+	SelfSigned bool
+
 	// RootUser and RootPassword are the root user's credentials. Without a password
 	// one is generated at first start and kept in the data folder. A password given
 	// later replaces the one in use.
@@ -141,6 +145,8 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("engine: fsync policy %q is not one of never, interval, always", o.Fsync)
 	case o.FsyncInterval < 0 || o.RetentionInterval < 0 || o.Heartbeat < 0 || o.WriteTimeout < 0:
 		return errors.New("engine: a negative interval was given")
+	case o.TLS != nil && o.SelfSigned:
+		return errors.New("engine: both a TLS configuration and a self-signed certificate are asked for")
 	case o.MaxSendBytes < 1 || o.MaxSendBytes > storage.MaxBatchBytes:
 		return fmt.Errorf("engine: send limit %d is outside 1..%d bytes", o.MaxSendBytes, storage.MaxBatchBytes)
 	case o.MaxPollBytes < 1 || o.MaxPollBytes > storage.MaxBatchBytes:
@@ -201,6 +207,11 @@ func Open(opts Options) (*Engine, error) {
 	}
 	if err := e.load(); err != nil {
 		return nil, errors.Join(err, e.closeFiles(false))
+	}
+	if opts.SelfSigned {
+		if e.opts.TLS, err = e.selfSigned(); err != nil {
+			return nil, errors.Join(err, e.closeFiles(true))
+		}
 	}
 	if err := e.listen(); err != nil {
 		return nil, errors.Join(err, e.closeFiles(true))

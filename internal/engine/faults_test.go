@@ -9,6 +9,7 @@ import (
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
 
 	"kafka-iggy-bridge/internal/engine/protocol"
+	"kafka-iggy-bridge/internal/engine/rawclient"
 	"kafka-iggy-bridge/internal/engine/storage"
 )
 
@@ -47,10 +48,9 @@ func TestFullDisk(t *testing.T) {
 	makeTopic(t, cli, 1)
 	send(t, cli, 0, "before")
 	disk.full.Store(true)
-	c := dialRaw(t, e)
-	c.loginRoot(e)
+	c := dialRawRoot(t, e)
 	for range 3 {
-		if status, _ := c.do(101, sendPayload(toPartition(0), "does not fit")); status != uint32(protocol.ErrCannotAppend) {
+		if status, _ := c.Do(101, sendPayload(rawclient.ToPartition(0), "does not fit")); status != uint32(protocol.ErrCannotAppend) {
 			t.Errorf("send to a full disk: status %d", status)
 		}
 		if got := payloads(poll(t, cli, 0, iggcon.FirstPollingStrategy(), 10)); !slices.Equal(got, []string{"before"}) {

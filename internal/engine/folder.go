@@ -19,14 +19,17 @@ import (
 // and the highest it reads.
 const formatVersion = 1
 
-// The data folder's files.
+// CredentialsFile is the file in the data folder that holds the root user's name and
+// password, as JSON, when the engine made the password.
+const CredentialsFile = "credentials"
+
+// The data folder's other files.
 const (
-	lockFile        = "LOCK"        // locked while an engine runs
-	formatFile      = "FORMAT"      // layout version and checksum salt
-	runningFile     = "RUNNING"     // boot id of the machine while an engine runs
-	credentialsFile = "credentials" // root user's name and password
-	metaFolder      = "meta"        // catalog and offsets
-	partitionFolder = "partitions"  // message logs, one folder each
+	lockFile        = "LOCK"       // locked while an engine runs
+	formatFile      = "FORMAT"     // layout version and checksum salt
+	runningFile     = "RUNNING"    // boot id of the machine while an engine runs
+	metaFolder      = "meta"       // catalog and offsets
+	partitionFolder = "partitions" // message logs, one folder each
 )
 
 // format is the content of the format file.
@@ -214,7 +217,7 @@ type storedCredentials struct {
 }
 
 func (f *folder) readCredentials() error {
-	b, err := os.ReadFile(filepath.Join(f.dir, credentialsFile))
+	b, err := os.ReadFile(filepath.Join(f.dir, CredentialsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -223,7 +226,7 @@ func (f *folder) readCredentials() error {
 	}
 	var c storedCredentials
 	if err := json.Unmarshal(b, &c); err != nil {
-		return fmt.Errorf("engine: read %s: %w", credentialsFile, err)
+		return fmt.Errorf("engine: read %s: %w", CredentialsFile, err)
 	}
 	f.user, f.password = c.Username, c.Password
 	return nil
@@ -248,12 +251,12 @@ func (f *folder) setCredentials(user, password string, keep bool) error {
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	return f.write(credentialsFile, append(b, '\n'))
+	return f.write(CredentialsFile, append(b, '\n'))
 }
 
 // keepsCredentials reports whether the data folder has a credentials file.
 func (f *folder) keepsCredentials() bool {
-	_, err := os.Stat(filepath.Join(f.dir, credentialsFile))
+	_, err := os.Stat(filepath.Join(f.dir, CredentialsFile))
 	return err == nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/internal/engine/protocol"
+	"kafka-iggy-bridge/internal/engine/rawclient"
 )
 
 // FuzzFrames sends any bytes over a logged-in connection. The engine must stay alive
@@ -14,12 +15,12 @@ import (
 func FuzzFrames(f *testing.F) {
 	e := startEngine(f, Options{MaxSendBytes: 1 << 16})
 	makeTopic(f, rootClient(f, e), 1)
-	f.Add(frame(101, sendPayload(toPartition(0), "abc")))
-	f.Add(frame(100, pollPayload(0, 10)))
-	f.Add(append(frame(1, nil), frame(12, nil)...))
+	f.Add(rawclient.Frame(101, sendPayload(rawclient.ToPartition(0), "abc")))
+	f.Add(rawclient.Frame(100, pollPayload(0, 10)))
+	f.Add(append(rawclient.Frame(1, nil), rawclient.Frame(12, nil)...))
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0})
 	for code := range commands {
-		f.Add(frame(uint32(code), []byte{1, 4, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 1, 1, 'x', 0, 0, 0, 0}))
+		f.Add(rawclient.Frame(uint32(code), []byte{1, 4, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 1, 1, 'x', 0, 0, 0, 0}))
 	}
 	user, password := e.Credentials()
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -27,23 +28,23 @@ func FuzzFrames(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &rawConn{t: t, conn: conn}
-		defer c.close()
+		c := rawclient.New(t, conn)
+		defer c.Close()
 		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if status, _ := c.do(38, login(user, password)); status != 0 {
+		if status, _ := c.Do(38, rawclient.Login(user, password)); status != 0 {
 			t.Fatalf("login: status %d", status)
 		}
 		whole, rest, n := wholeFrames(b)
-		c.write(whole)
+		c.Write(whole)
 		for range n {
-			c.read()
+			c.Read()
 		}
-		if status, _ := c.do(1, nil); status != 0 {
+		if status, _ := c.Do(1, nil); status != 0 {
 			t.Fatalf("ping behind %d frames: status %d", n, status)
 		}
-		c.write(rest)
+		c.Write(rest)
 	})
 }
 
@@ -72,7 +73,7 @@ func wholeFrames(b []byte) (whole, rest []byte, n int) {
 }
 
 func FuzzParseSend(f *testing.F) {
-	f.Add(sendPayload(toPartition(0), "abc", "de"))
+	f.Add(sendPayload(rawclient.ToPartition(0), "abc", "de"))
 	f.Add(sendPayload([]byte{3, 1, 'k'}, ""))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		req, err := parseSend(b)

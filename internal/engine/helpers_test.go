@@ -145,3 +145,13 @@ func newerHeader() []byte {
 	b := append([]byte("IGGYMETA"), 2, 0, 0, 0)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
+
+// awaitConnections waits until no more than n clients are connected.
+func awaitConnections(t *testing.T, e *Engine, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); e.sessions.count() > n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d clients are connected, want %d", e.sessions.count(), n)
+		}
+	}
+}

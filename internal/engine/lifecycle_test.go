@@ -100,7 +100,7 @@ func TestCredentialsAreKept(t *testing.T) {
 	if user != DefaultRootUser || len(password) < 20 {
 		t.Fatalf("generated %q, %q", user, password)
 	}
-	info, err := os.Stat(filepath.Join(dir, credentialsFile))
+	info, err := os.Stat(filepath.Join(dir, CredentialsFile))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("credentials file: %v, %v", info, err)
 	}
@@ -131,11 +131,10 @@ func TestCredentialsAreKept(t *testing.T) {
 func TestCloseTellsClientsAndEnds(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, Options{})
-	idle := dialRaw(t, e)
-	idle.loginRoot(e)
+	idle := dialRawRoot(t, e)
 	stuck := dialRaw(t, e)
-	stuck.write([]byte{200, 0, 0, 0, 1, 0, 0, 0, 'x'}) // a frame that never ends
-	if status, _ := idle.do(1, nil); status != 0 {
+	stuck.Write([]byte{200, 0, 0, 0, 1, 0, 0, 0, 'x'}) // a frame that never ends
+	if status, _ := idle.Do(1, nil); status != 0 {
 		t.Fatal(status)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -146,10 +145,10 @@ func TestCloseTellsClientsAndEnds(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error("Close took until its context ended")
 	}
-	if status, _ := idle.read(); status != 8 {
+	if status, _ := idle.Read(); status != 8 {
 		t.Errorf("an idle client was told %d, want 8", status)
 	}
-	if !idle.closed() {
+	if !idle.Closed() {
 		t.Error("the connection is still open")
 	}
 }

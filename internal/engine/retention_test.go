@@ -149,11 +149,10 @@ func TestDeleteSegments(t *testing.T) {
 	for range 10 {
 		send(t, cli, 0, strings.Repeat("p", 400))
 	}
-	c := dialRaw(t, e)
-	c.loginRoot(e)
+	c := dialRawRoot(t, e)
 	del := func(partition, count uint32) uint32 {
 		b := []byte{1, 4, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0}
-		status, _ := c.do(uint32(protocol.DeleteSegments), protocol.AppendU32(protocol.AppendU32(b, partition), count))
+		status, _ := c.Do(uint32(protocol.DeleteSegments), protocol.AppendU32(protocol.AppendU32(b, partition), count))
 		return status
 	}
 	if status := del(7, 1); status != uint32(protocol.ErrPartitionNotFound) {
@@ -180,8 +179,7 @@ func TestPurge(t *testing.T) {
 	e := startEngine(t, Options{DataDir: dir})
 	cli := rootClient(t, e)
 	makeTopic(t, cli, 2)
-	c := dialRaw(t, e)
-	c.loginRoot(e)
+	c := dialRawRoot(t, e)
 	partition := uint32(1)
 	consumer := iggcon.NewSingleConsumer(numbered(5))
 	for _, code := range []protocol.Code{protocol.PurgeTopic, protocol.PurgeStream} {
@@ -189,7 +187,7 @@ func TestPurge(t *testing.T) {
 		if err := cli.StoreConsumerOffset(consumer, named("s"), named("t"), 2, &partition); err != nil {
 			t.Fatal(err)
 		}
-		if status, _ := c.do(uint32(code), []byte{2, 1, 's', 2, 1, 't'}); status != 0 {
+		if status, _ := c.Do(uint32(code), []byte{2, 1, 's', 2, 1, 't'}); status != 0 {
 			t.Fatalf("purge: %d", status)
 		}
 		if polled := poll(t, cli, 1, iggcon.FirstPollingStrategy(), 10); len(polled.Messages) != 0 || polled.CurrentOffset != 0 {
@@ -239,9 +237,8 @@ func TestDamagedBatchIsAnError(t *testing.T) {
 	if got := payloads(poll(t, cli, 0, iggcon.FirstPollingStrategy(), 10)); !slices.Equal(got, []string{"good"}) {
 		t.Errorf("up to the damage: %q", got)
 	}
-	c := dialRaw(t, e)
-	c.loginRoot(e)
-	if status, _ := c.do(100, pollPayload(1, 10)); status != uint32(protocol.ErrInvalidChecksum) {
+	c := dialRawRoot(t, e)
+	if status, _ := c.Do(100, pollPayload(1, 10)); status != uint32(protocol.ErrInvalidChecksum) {
 		t.Errorf("at the damage: status %d", status)
 	}
 	if got := payloads(poll(t, cli, 0, iggcon.OffsetPollingStrategy(2), 10)); !slices.Equal(got, []string{"good again"}) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/internal/engine/protocol"
+	"kafka-iggy-bridge/internal/engine/rawclient"
 )
 
 // TestEverythingAtOnce lets clients create, fill, read, purge and delete the same few
@@ -27,19 +28,18 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	var clients sync.WaitGroup
 	for n := range 6 {
-		c := dialRaw(t, e)
-		c.loginRoot(e)
+		c := dialRawRoot(t, e)
 		clients.Add(1)
 		go func() {
 			defer clients.Done()
 			rng := rand.New(rand.NewPCG(uint64(n), 2))
 			for range 400 {
 				code, payload := randomRequest(rng)
-				if _, err := c.conn.Write(frame(uint32(code), payload)); err != nil {
+				if _, err := c.Net.Write(rawclient.Frame(uint32(code), payload)); err != nil {
 					t.Errorf("write: %v", err)
 					return
 				}
-				status, _ := c.read()
+				status, _ := c.Read()
 				if !explained[protocol.Status(status)] {
 					t.Errorf("command %d: status %d", code, status)
 				}
@@ -109,7 +109,7 @@ func randomRequest(rng *rand.Rand) (protocol.Code, []byte) {
 		b = protocol.AppendU64(b, 0)
 		return protocol.PollMessages, append(protocol.AppendU32(b, 10), byte(rng.IntN(2)))
 	}
-	payload := sendPayload(toPartition(uint32(rng.IntN(3))), string(make([]byte, rng.IntN(700))), "second")
+	payload := sendPayload(rawclient.ToPartition(uint32(rng.IntN(3))), string(make([]byte, rng.IntN(700))), "second")
 	copy(payload[4:], topic)
 	return protocol.SendMessages, payload
 }
@@ -140,17 +140,16 @@ func TestSlowReaderIsCut(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, Options{WriteTimeout: 50 * time.Millisecond})
 	makeTopic(t, rootClient(t, e), 1)
-	c := dialRaw(t, e)
-	c.loginRoot(e)
-	if status, _ := c.do(101, sendPayload(toPartition(0), string(make([]byte, 4<<20)))); status != 0 {
+	c := dialRawRoot(t, e)
+	if status, _ := c.Do(101, sendPayload(rawclient.ToPartition(0), string(make([]byte, 4<<20)))); status != 0 {
 		t.Fatal(status)
 	}
 	for range 20 {
-		c.write(frame(100, pollPayload(0, 1)))
+		c.Write(rawclient.Frame(100, pollPayload(0, 1)))
 	}
 	awaitConnections(t, e, 1) // the one that made the topic
 	var head [8]byte
-	if n, err := c.conn.Read(head[:]); err != nil || n == 8 && binary.LittleEndian.Uint32(head[:]) != 0 {
+	if n, err := c.Net.Read(head[:]); err != nil || n == 8 && binary.LittleEndian.Uint32(head[:]) != 0 {
 		t.Errorf("what was sent before is gone: %v", err)
 	}
 }

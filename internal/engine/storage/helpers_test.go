@@ -112,11 +112,21 @@ type faults struct {
 	room      int64 // bytes that may still be written, below 0 for no limit
 	failSync  int   // syncs that will fail
 	failTrunc int
+	failOpen  int // files that will not open
 	syncs     int
 	gate      chan struct{} // when set, a sync waits for a token
 }
 
 func (f *faults) open(path string) (File, error) {
+	f.mu.Lock()
+	fail := f.failOpen > 0
+	if fail {
+		f.failOpen--
+	}
+	f.mu.Unlock()
+	if fail {
+		return nil, syscall.EMFILE
+	}
 	file, err := OpenOSFile(path)
 	if err != nil {
 		return nil, err

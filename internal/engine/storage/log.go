@@ -189,6 +189,9 @@ func (l *Log) makeRoom(n int64) error {
 // roll seals the active segment and starts the next one at the log's end.
 func (l *Log) roll() error {
 	seg := l.active()
+	if err := l.cutActive(); err != nil {
+		return err // what a failed write left must not be sealed in
+	}
 	if l.store.opts.Sync != SyncNever {
 		if err := l.syncSegment(seg); err != nil {
 			if l.store.opts.Sync == SyncAlways {
@@ -223,6 +226,20 @@ func (l *Log) roll() error {
 	l.visible, l.visibleSize = l.end, 0
 	l.recentCount = 0
 	return nil
+}
+
+// cutActive removes what a failed write may have left at the end of the active segment.
+func (l *Log) cutActive() error {
+	seg := l.active()
+	if !seg.tail {
+		return nil
+	}
+	file, err := l.store.files.acquire(&seg.slot)
+	if err != nil {
+		return err
+	}
+	defer l.store.files.release(&seg.slot)
+	return seg.cutTail(file)
 }
 
 // syncSegment forces a segment's file to disk.
@@ -261,7 +278,7 @@ func (l *Log) Close() error {
 	l.store.forget(l)
 	var err error
 	if l.created {
-		err = l.active().flushIndex(false, false)
+		err = errors.Join(l.cutActive(), l.active().flushIndex(false, false))
 	}
 	for _, seg := range l.segments {
 		l.store.files.forget(&seg.slot)

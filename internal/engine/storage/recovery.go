@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -80,8 +79,14 @@ func (l *Log) recover() error {
 		if i == 0 {
 			continue
 		}
+		prev := l.segments[i-1]
+		if prev.end > seg.start && seg.size > 0 { // an index says so; the log itself is asked
+			if err := l.rebuild(prev, false, false); err != nil {
+				return err
+			}
+		}
 		// A failed roll can leave an empty file that the segment before it outgrew.
-		if prev := l.segments[i-1]; prev.end > seg.start {
+		if prev.end > seg.start {
 			if seg.size > 0 {
 				return &CorruptError{Path: seg.slot.path, Reason: fmt.Sprintf("begins at offset %d, inside the segment before it", seg.start)}
 			}
@@ -118,12 +123,12 @@ func (l *Log) recoverSegment(seg *segment, last bool) error {
 			return nil
 		}
 	}
-	return l.rebuild(seg, last)
+	return l.rebuild(seg, last, true)
 }
 
-// rebuild scans a segment from its last index entry on, cuts an unfinished batch, and
-// seals the segment unless it is the last.
-func (l *Log) rebuild(seg *segment, last bool) error {
+// rebuild scans a segment, from its last index entry on when the index is to be
+// trusted, cuts an unfinished batch, and seals the segment unless it is the last.
+func (l *Log) rebuild(seg *segment, last, trusted bool) error {
 	entries, sealed, err := readIndexFile(seg.path+indexSuffix, seg.start, seg.size)
 	if err != nil {
 		return err
@@ -131,7 +136,7 @@ func (l *Log) rebuild(seg *segment, last bool) error {
 	if sealed { // sealed, but the next segment never came to be
 		entries = entries[:len(entries)-1]
 	}
-	if l.store.opts.MachineCrashed {
+	if l.store.opts.MachineCrashed || !trusted {
 		entries = nil
 	}
 	seg.entries, seg.flushed = entries, len(entries)
@@ -162,12 +167,23 @@ func (l *Log) rebuild(seg *segment, last bool) error {
 	return nil
 }
 
+// indexTries is how many entries at an index's end may speak of batches that the log
+// does not have before all of the index is given up.
+const indexTries = 4
+
 // scan reads the segment's batches from its last index entry to the end of the file
 // and sets its counters to what it found intact. seg.size is the file's size on
 // entry.
 func (l *Log) scan(seg *segment, file File) error {
 	limit := seg.size
 	seg.size, seg.end, seg.maxTime, seg.batches = 0, seg.start, 0, 0
+	for tries := 0; len(seg.entries) > 0 && !l.holds(file, seg.entries[len(seg.entries)-1], limit); tries++ {
+		seg.entries = seg.entries[:len(seg.entries)-1] // its batch may be torn, or damaged
+		if tries == indexTries {
+			seg.entries = nil // whatever the index is about, it is not this log
+		}
+		seg.flushed = len(seg.entries)
+	}
 	if n := len(seg.entries); n > 0 {
 		// The last entry's own batch is scanned again, so the entry is taken back.
 		e := seg.entries[n-1]
@@ -218,6 +234,20 @@ func (l *Log) scan(seg *segment, file File) error {
 		before.restore(seg)
 	}
 	return nil
+}
+
+// holds reports whether the log has the batch that an index entry speaks of. No index
+// may be the reason why anything is cut off a log.
+func (l *Log) holds(file File, e indexEntry, limit int64) bool {
+	var head [BatchHeaderSize]byte
+	if e.position+BatchHeaderSize > limit {
+		return e.position == limit // the end, where the next batch would be
+	}
+	if _, err := file.ReadAt(head[:], e.position); err != nil {
+		return false // the scan will meet the error as well
+	}
+	h, ok := parseBatchHeader(head[:], l.store.opts.Salt)
+	return ok && h.base == e.offset && e.position+h.size() <= limit
 }
 
 // salvage looks at the unreadable end of a file from position on. A write that did not
@@ -275,97 +305,6 @@ func (c *counters) restore(s *segment) {
 	s.end, s.maxTime, s.size, s.batches, s.entries = c.end, c.maxTime, c.size, c.batches, s.entries[:c.entries]
 	s.flushed = min(s.flushed, c.entries)
 }
-
-type batchState int
-
-const (
-	batchIntact  batchState = iota
-	batchDamaged            // header intact, body not
-	batchMissing            // unreadable bytes, but a batch follows at the new position
-	batchTorn               // nothing readable follows
-)
-
-// batchReader walks the batches of a file.
-type batchReader struct {
-	file     File
-	limit    int64
-	position int64
-	salt     uint32
-
-	in   *bufio.Reader
-	body *buffers.Buffer
-}
-
-func (r *batchReader) reset() {
-	section := io.NewSectionReader(readerAt{r.file}, r.position, r.limit-r.position)
-	if r.in == nil {
-		// Most logs are short, and there may be thousands to open.
-		r.in = bufio.NewReaderSize(section, int(max(BatchHeaderSize, min(256<<10, r.limit-r.position))))
-	} else {
-		r.in.Reset(section)
-	}
-}
-
-func (r *batchReader) release() { r.body.Release() }
-
-// next reads the batch at the position and moves behind it.
-func (r *batchReader) next(expected uint64) (batchHeader, batchState, error) {
-	head, err := r.in.Peek(BatchHeaderSize)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return batchHeader{}, 0, err
-	}
-	h, ok := parseBatchHeader(head, r.salt)
-	if !ok || h.base < expected || r.position+h.size() > r.limit {
-		return r.resync(expected)
-	}
-	if _, err := r.in.Discard(BatchHeaderSize); err != nil {
-		return h, 0, err
-	}
-	if r.body == nil {
-		r.body = buffers.Get(int(h.bodyLen))
-	}
-	r.body = r.body.Grow(0, int(h.bodyLen))
-	body := r.body.B[:h.bodyLen]
-	if _, err := io.ReadFull(r.in, body); err != nil {
-		return h, 0, err
-	}
-	r.position += h.size()
-	if crc32.Checksum(body, castagnoli) != h.bodyCRC {
-		return h, batchDamaged, nil
-	}
-	return h, batchIntact, nil
-}
-
-// resync moves to the next intact header behind the position whose batch fits the
-// file.
-func (r *batchReader) resync(expected uint64) (batchHeader, batchState, error) {
-	const window = 1 << 20
-	buf := buffers.Get(int(min(window, r.limit-r.position)))
-	defer buf.Release()
-	for at := r.position + 1; at+BatchHeaderSize <= r.limit; at += window - BatchHeaderSize + 1 {
-		b := buf.B[:min(window, r.limit-at)]
-		if _, err := r.file.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
-			return batchHeader{}, 0, err
-		}
-		for from := 0; ; {
-			i, ok := resync(b[from:], expected, r.salt)
-			if !ok {
-				break
-			}
-			h, _ := parseBatchHeader(b[from+i:], r.salt)
-			if found := at + int64(from+i); found+h.size() <= r.limit {
-				r.position = found
-				r.reset()
-				return h, batchMissing, nil
-			}
-			from += i + 1
-		}
-	}
-	return batchHeader{}, batchTorn, nil
-}
-
-// readerAt hides a File's other methods from io.
-type readerAt struct{ File }
 
 // loadIndex returns a sealed segment's index, reading it when its file was opened
 // anew and rebuilding it from the log when it is broken.

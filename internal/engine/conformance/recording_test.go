@@ -1,4 +1,4 @@
-package engine
+package conformance
 
 import (
 	"bufio"
@@ -11,11 +11,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
 	"kafka-iggy-bridge/internal/engine/protocol"
+	"kafka-iggy-bridge/internal/engine/rawclient"
 )
 
 // exchange is one request of the recording of a real server 0.8.0.
@@ -56,30 +56,45 @@ func readRecording(t *testing.T) []exchange {
 }
 
 // TestRecording sends the recorded requests byte for byte and compares the answers,
-// with what differs from run to run masked.
+// with what differs from run to run masked. It needs a server that is as empty as the
+// recorded one was, and leaves it so.
 func TestRecording(t *testing.T) {
-	t.Parallel()
-	e := startEngine(t, Options{RootUser: "iggy", RootPassword: "iggy"})
-	all := readRecording(t)
-	conns := make(map[int]*rawConn)
-	tokens := make(map[string]string) // recorded → real, hex
+	onEach(t, func(t *testing.T, s *server) {
+		admin := s.rawRoot(t)
+		requireEmpty(t, admin)
+		t.Cleanup(func() { removeAll(t, s) })
+		awaitClients(t, admin, 1) // those of earlier tests may be about to go
+		admin.Close()
+		play(t, s, readRecording(t))
+	})
+}
+
+// play sends the recorded requests, each over the connection it was recorded on.
+func play(t *testing.T, s *server, all []exchange) {
+	t.Helper()
+	recordedLogin := hex.EncodeToString(rawclient.Login("iggy", "iggy")[:10])
+	conns := make(map[int]*rawclient.Conn)
+	replaced := make(map[string]string) // recorded request → the one to send, hex
 	for _, x := range all {
 		if x.Step == "get group after the second closed" {
-			conns[1].close()
-			awaitConnections(t, e, len(conns)-1)
+			conns[1].Close()
+			awaitClients(t, conns[0], len(conns)-1)
 		}
 		c := conns[x.Conn]
 		if c == nil {
-			c = dialRaw(t, e)
+			c = s.raw(t)
 			conns[x.Conn] = c
 		}
 		request := x.Request
-		if real, ok := tokens[request]; ok {
-			request = real
+		if x.Code == uint32(protocol.LoginUser) && strings.HasPrefix(request, recordedLogin) {
+			request = hex.EncodeToString(rawclient.Login(s.user, s.password))
 		}
-		status, body := c.do(x.Code, unhex(t, request))
+		if other, ok := replaced[request]; ok {
+			request = other
+		}
+		status, body := c.Do(x.Code, unhex(t, request))
 		if x.Code == uint32(protocol.CreateToken) && status == 0 {
-			tokens[x.Response] = hex.EncodeToString(body)
+			replaced[x.Response] = hex.EncodeToString(body)
 		}
 		if status != x.Status {
 			t.Errorf("%s: status %d, recorded %d", x.Step, status, x.Status)
@@ -92,6 +107,31 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// requireEmpty makes sure that no streams and no users but root exist.
+func requireEmpty(t *testing.T, root *rawclient.Conn) {
+	t.Helper()
+	if status, body := root.Do(uint32(protocol.GetStreams), nil); status != 0 || len(body) > 0 {
+		t.Fatalf("the server has streams already (status %d, %d bytes): the recording needs an empty one", status, len(body))
+	}
+	if _, body := root.Do(uint32(protocol.GetUsers), nil); len(body) < 14 || len(body) != 14+int(body[13]) {
+		t.Fatalf("the server has users already (%d bytes): the recording needs an empty one", len(body))
+	}
+}
+
+// removeAll deletes what the recording leaves: its streams and users. The lowest
+// numbers are given first, so these are all there can be.
+func removeAll(t *testing.T, s *server) {
+	t.Helper()
+	root := s.rawRoot(t)
+	for id := range uint32(8) {
+		root.Do(uint32(protocol.DeleteStream), rawclient.NumberID(id))
+		if id > 0 { // the root user stays
+			root.Do(uint32(protocol.DeleteUser), rawclient.NumberID(id))
+		}
+	}
+	requireEmpty(t, root)
+}
+
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(s)
@@ -101,16 +141,22 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// awaitConnections waits until no more than n clients are connected.
-func awaitConnections(t *testing.T, e *Engine, n int) {
+// awaitClients waits until the server knows of no more than n clients.
+func awaitClients(t *testing.T, root *rawclient.Conn, n int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for e.sessions.count() > n {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d clients are connected, want %d", e.sessions.count(), n)
-		}
-		time.Sleep(time.Millisecond)
+	eventually(t, fmt.Sprintf("%d clients", n), func() bool {
+		_, body := root.Do(uint32(protocol.GetClients), nil)
+		return countClients(body) <= n
+	})
+}
+
+// countClients counts the records of a GetClients answer.
+func countClients(b []byte) int {
+	n := 0
+	for ; len(b) >= 13; n++ {
+		b = b[min(len(b), 17+int(binary.LittleEndian.Uint32(b[9:]))):]
 	}
+	return n
 }
 
 // mask renders a response with what differs from run to run left out.
