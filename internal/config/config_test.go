@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 			WatchInterval: 250 * time.Millisecond, RefreshInterval: 5 * time.Second,
 		},
 		Embedded: Embedded{
-			DataDir: "./data", Fsync: FsyncInterval, FsyncInterval: time.Second, SegmentBytes: 128 << 20, Listen: "127.0.0.1:0", TLS: EmbeddedTLS{SelfSigned: true},
+			DataDir: "./data", Fsync: FsyncInterval, FsyncInterval: time.Second, SegmentBytes: 1 << 30, Listen: "127.0.0.1:0", TLS: EmbeddedTLS{SelfSigned: true},
 		},
 		Bridge:          Bridge{StateStream: "__kafka_bridge", Topics: map[string]Location{}},
 		Topics:          Topics{AutoCreate: true, DefaultPartitions: 1},

@@ -184,7 +184,7 @@ func embeddedKeys() []key {
 		{name: "embedded.fsync_interval", kind: kindDuration, def: "1s", min: int64(time.Millisecond), max: maxDuration,
 			doc: "Time between two syncs with embedded.fsync=interval.",
 			set: span(func(c *Config) *time.Duration { return &c.Embedded.FsyncInterval })},
-		{name: "embedded.segment_bytes", kind: kindBytes, def: "128MiB", min: 512, max: gib,
+		{name: "embedded.segment_bytes", kind: kindBytes, def: "1GiB", min: 512, max: gib,
 			doc: "Size at which a partition begins a new segment file. Retention deletes whole segments.",
 			set: size(func(c *Config) *int64 { return &c.Embedded.SegmentBytes })},
 		{name: "embedded.listen", kind: kindAddress, def: "127.0.0.1:0",
