@@ -229,7 +229,9 @@ func (p *partition) appended(job *Pending, e *encoder, base, appendMs, expected 
 	p.index.add(base, base+n, maxTime, maxAt)
 
 	p.mu.Lock()
-	cached := now.Sub(p.lastTailRead) < tailReadMemory || len(p.watchers) > 0
+	// A compressed batch is kept even if nobody reads near the end: built anew from
+	// Iggy's messages it would not be compressed any more.
+	cached := now.Sub(p.lastTailRead) < tailReadMemory || len(p.watchers) > 0 || job.batch.Codec() != records.CodecNone
 	p.noteSizeLocked(e.bytes+int(n)*iggyMessageHeader, int(n))
 	p.mu.Unlock()
 	if cached && b.cache.enabled() {

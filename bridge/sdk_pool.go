@@ -40,7 +40,7 @@ type sdkPool struct {
 const (
 	// firstBackoff and maxBackoff bound the pause between attempts to connect.
 	firstBackoff = 100 * time.Millisecond
-	maxBackoff   = 5 * time.Second
+	maxBackoff   = time.Second
 	// pingInterval is how often the administration's connection is tried when
 	// nothing else tells whether Iggy answers.
 	pingInterval = 2 * time.Second

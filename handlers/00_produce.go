@@ -238,14 +238,24 @@ func (p *producing) check(t *bridge.Topic, partition int32, raw []byte) int16 {
 	switch {
 	case !hasPartition(t, partition):
 		return errUnknownTopicOrPartition
-	case p.acks < -1 || p.acks > 1:
-		return errInvalidRequiredAcks
-	case t.Internal && p.req.ClientID != adminClientID:
-		return errInvalidTopic
 	case isTransactional(raw):
 		return errInvalidProducerIDMapping
+	case p.acks < -1 || p.acks > 1:
+		return p.badAcks(raw)
+	case t.Internal && p.req.ClientID != adminClientID:
+		return errInvalidTopic
 	}
 	return errNone
+}
+
+// badAcks is the code for acks that there are none of, behind what is wrong with
+// the request's records, as in Kafka.
+func (p *producing) badAcks(raw []byte) int16 {
+	var invalid *records.ValidationError
+	if errors.As(records.CheckRequest(raw, p.req.Version), &invalid) {
+		return invalid.Kind.Code()
+	}
+	return errInvalidRequiredAcks
 }
 
 // append validates a batch and submits it. The last one of the request is

@@ -30,7 +30,8 @@ import (
 //   - validate_only checks all of this and makes nothing. Kafka then makes up a
 //     topic id; here it is the zero id.
 //   - timeout_ms bounds the whole request. What could not be done in time answers
-//     7, as does everything when it is not above 0.
+//     7, as does everything when it is not above 0, unless all names are
+//     duplicates.
 //   - Names that Kafka keeps for itself are refused with 42: consumer groups and
 //     transactions have their state elsewhere (docs/MAPPING.md).
 //   - topic_config_error_code stays 0: configurations are never withheld.
@@ -70,7 +71,11 @@ func faultf(code int16, format string, args ...any) *topicFault {
 func (h *Handlers) createTopics(ctx context.Context, _ *Request, body *generated.CreateTopicsRequest) (generated.Message, error) {
 	resp := generated.DefaultCreateTopicsResponse()
 	resp.Topics = make([]generated.CreateTopicsResponseCreatableTopicResult, 0, len(body.Topics))
-	if body.TimeoutMs <= 0 {
+	times := make(map[string]int, len(body.Topics))
+	for i := range body.Topics {
+		times[body.Topics[i].Name]++
+	}
+	if body.TimeoutMs <= 0 && slices.ContainsFunc(body.Topics, func(t generated.CreateTopicsRequestCreatableTopic) bool { return times[t.Name] == 1 }) {
 		for i := range body.Topics {
 			resp.Topics = append(resp.Topics, refused(body.Topics[i].Name, &topicFault{code: errRequestTimedOut}))
 		}
@@ -79,10 +84,6 @@ func (h *Handlers) createTopics(ctx context.Context, _ *Request, body *generated
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(body.TimeoutMs)*time.Millisecond)
 	defer cancel()
 
-	times := make(map[string]int, len(body.Topics))
-	for i := range body.Topics {
-		times[body.Topics[i].Name]++
-	}
 	tooMany := h.partitionsAsked(body.Topics) > maxPartitionsPerRequest
 	for i := range body.Topics {
 		t := &body.Topics[i]

@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"kafka-iggy-bridge/bridge"
@@ -22,7 +24,7 @@ import (
 //   - A topic is gone when the answer is written, with its stream when that was
 //     its own.
 //   - timeout_ms bounds the whole request. What could not be done in time answers
-//     7, as does everything when it is not above 0.
+//     7, as does everything when it is not above 0, unless there is nothing to do.
 //
 // Version history:
 //
@@ -49,16 +51,16 @@ type doomed struct {
 
 func (h *Handlers) deleteTopics(ctx context.Context, req *Request, body *generated.DeleteTopicsRequest) (generated.Message, error) {
 	list := topicsToDelete(req.Version, body)
-	if body.TimeoutMs <= 0 {
+	checkDoomed(list)
+	if body.TimeoutMs <= 0 && slices.ContainsFunc(list, func(d doomed) bool { return d.fault == nil }) {
 		for i := range list {
-			list[i].fault = &topicFault{code: errRequestTimedOut}
+			list[i].fault, list[i].again = &topicFault{code: errRequestTimedOut}, false
 		}
 		return deleteAnswer(list), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(body.TimeoutMs)*time.Millisecond)
 	defer cancel()
 
-	checkDoomed(list)
 	for i := range list {
 		h.findDoomed(ctx, &list[i])
 	}
@@ -81,7 +83,8 @@ func (h *Handlers) deleteTopics(ctx context.Context, req *Request, body *generat
 // has taken the name in the meantime.
 func (h *Handlers) delete(ctx context.Context, d *doomed) error {
 	if d.name.Valid {
-		return h.bridge.DeleteTopic(ctx, d.name.S)
+		// The bridge locks the name for others, too, for longer than the frame lives.
+		return h.bridge.DeleteTopic(ctx, strings.Clone(d.name.S))
 	}
 	return h.bridge.DeleteTopicByID(ctx, d.id)
 }

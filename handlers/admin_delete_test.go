@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"slices"
+	"sync"
 	"testing"
 
 	"kafka-iggy-bridge/generated"
@@ -129,5 +131,62 @@ func TestDeleteTopicsInTime(t *testing.T) {
 		if row := answer.(*generated.DeleteTopicsResponse).Responses[0]; row.ErrorCode != errRequestTimedOut || !f.has("kept") {
 			t.Errorf("timeout %d: %+v, kept %v", timeout, row, f.has("kept"))
 		}
+	}
+}
+
+// TestCreateAndDeleteOneTopicAtOnce: what makes and what deletes the topic of a
+// name takes turns, also when requests, whose names are views of their frames,
+// end while others wait for their turn.
+func TestCreateAndDeleteOneTopicAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newAdmin(t, nil)
+	var clients sync.WaitGroup
+	for i := range 40 {
+		clients.Go(func() {
+			for range 25 {
+				code, allowed := int16(0), []int16{errNone, errTopicAlreadyExists}
+				if i%2 == 0 {
+					code = f.create(7, false, creatable("contended", 1, -1))[0].ErrorCode
+				} else {
+					code, allowed = f.remove(int16(1+i%6), named("contended"))[0].ErrorCode, []int16{errNone, errUnknownTopicOrPartition}
+				}
+				if !slices.Contains(allowed, code) {
+					t.Errorf("client %d: code %d, want one of %v", i, code, allowed)
+				}
+			}
+		})
+	}
+	clients.Wait()
+}
+
+func TestDeleteTopicsWithoutTime(t *testing.T) {
+	t.Parallel()
+	f := newAdmin(t, nil)
+	f.mustCreate("kept", 1)
+	for name, c := range map[string]struct {
+		topics []generated.DeleteTopicsRequestDeleteTopicState
+		want   []int16
+	}{
+		"what would have to be done is not":         {[]generated.DeleteTopicsRequestDeleteTopicState{named("kept")}, []int16{errRequestTimedOut}},
+		"faults stand behind it, each row alone":    {[]generated.DeleteTopicsRequestDeleteTopicState{named("a"), named("kept"), named("a")}, []int16{errRequestTimedOut, errRequestTimedOut, errRequestTimedOut}},
+		"where there are only faults nothing waits": {[]generated.DeleteTopicsRequestDeleteTopicState{named("a"), named("a")}, []int16{errInvalidRequest}},
+	} {
+		req := generated.DefaultDeleteTopicsRequest()
+		req.Topics = c.topics
+		req.TimeoutMs = 0
+		answer, err := f.ask(generated.KeyDeleteTopics, 6, &req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int16
+		for _, row := range answer.(*generated.DeleteTopicsResponse).Responses {
+			got = append(got, row.ErrorCode)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: codes %v, want %v", name, got, c.want)
+		}
+	}
+	if !f.has("kept") {
+		t.Error("a topic was deleted")
 	}
 }

@@ -212,6 +212,11 @@ func TestFetchFaultsDoNotWait(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, rows[1])
 		}
 	}
+	committed := fetchRequest(part{topic: "orders", offset: 5, lastEpoch: 1})
+	committed.IsolationLevel = readCommitted
+	if r := f.fetchRows(neverParks(t), 12, committed)[0]; r.DivergingEpoch.Epoch != 0 || r.AbortedTransactions != nil {
+		t.Errorf("a reader of committed records beyond the end gets %+v, want no list of aborted transactions", r)
+	}
 	follower := fetchRequest(idle)
 	follower.MaxWaitMs, follower.ReplicaId = hour, 1
 	if r := f.fetchRows(neverParks(t), 12, follower)[0]; r.ErrorCode != errNotLeaderOrFollower {

@@ -249,7 +249,7 @@ func (f *fetching) hold(ctx context.Context, atMost time.Duration) {
 func (f *fetching) fill() {
 	for i := range f.partitions {
 		p := &f.partitions[i]
-		if f.isolation == readUncommitted || p.row.ErrorCode != errNone {
+		if f.isolation == readUncommitted || p.row.ErrorCode != errNone || p.row.DivergingEpoch.Epoch != notKnown {
 			p.row.AbortedTransactions = nil
 		}
 		if len(p.batches) > 0 {

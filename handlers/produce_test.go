@@ -55,6 +55,35 @@ func TestProduceRefusesAcks(t *testing.T) {
 	}
 }
 
+// TestProduceFindsFaultsOfTheRequestBeforeAcks: as Kafka does, whose log finds the
+// others after it has looked at acks.
+func TestProduceFindsFaultsOfTheRequestBeforeAcks(t *testing.T) {
+	t.Parallel()
+	f := newData(t, nil)
+	f.topic("orders", 1)
+	zstd := batch(records.BatchSpec{Codec: records.CodecZstd}, record{value: []byte("v")})
+	broken := values("a")
+	broken[len(broken)-1] ^= 1
+	for name, c := range map[string]struct {
+		records []byte
+		version int16
+		want    int16
+	}{
+		"two batches":          {append(values("a"), values("b")...), 9, errInvalidRecord},
+		"nothing":              {[]byte{}, 9, errInvalidRecord},
+		"zstd before 7":        {zstd, 6, errUnsupportedCompression},
+		"zstd":                 {zstd, 7, errInvalidRequiredAcks},
+		"a wrong checksum":     {broken, 9, errInvalidRequiredAcks},
+		"nothing is the fault": {values("a"), 9, errInvalidRequiredAcks},
+	} {
+		req := produceRequest(part{topic: "orders", records: c.records})
+		req.Acks = 2
+		if row := f.produceRows(c.version, req)[0]; row.ErrorCode != c.want || row.BaseOffset != notKnown {
+			t.Errorf("%s: %+v, want %d", name, row, c.want)
+		}
+	}
+}
+
 func produceCodes(rows []generated.ProduceResponsePartitionProduceResponse) []int16 {
 	var codes []int16
 	for _, r := range rows {

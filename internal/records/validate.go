@@ -84,6 +84,16 @@ func ValidateProduce(raw []byte, opts ValidateOptions) (*Batch, error) {
 	return b, nil
 }
 
+// CheckRequest makes the first of ValidateProduce's checks, those of the request
+// itself: a broker makes them before it looks at acks or at a log. The error is a
+// *ValidationError.
+func CheckRequest(raw []byte, version int16) error {
+	if _, verr := singleBatch(raw, version); verr != nil {
+		return verr
+	}
+	return nil
+}
+
 // singleBatch makes the checks of the request itself: raw holds one whole
 // batch, of magic 2, in a codec that the request's version allows.
 func singleBatch(raw []byte, version int16) (size int, verr *ValidationError) {
@@ -262,7 +272,9 @@ func (c *recordChecks) timestamp(index int32, ts int64, claimed bool, opts *Vali
 		}
 		return
 	}
-	if ts == NoTimestamp || ts >= c.earliest && ts <= c.latest {
+	// The differences wrap, as the broker's do: a time more than 2^63 ms ago lies
+	// in the future, and passes where neither has a bound.
+	if ts == NoTimestamp || opts.Now-ts <= opts.TimestampBeforeMax && ts-opts.Now <= opts.TimestampAfterMax {
 		return
 	}
 	c.badTimestamps = true

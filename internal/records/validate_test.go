@@ -237,6 +237,7 @@ func TestValidateKeysAndTimestamps(t *testing.T) {
 		add("timestamp -2, bounded", bounds, 32, []int32{0}, rec("a", -2))
 		add("timestamp -2", nil, 0, nil, rec("a", -2))
 		add("least timestamp", nil, 32, []int32{0}, rec("a", math.MinInt64))
+		add("least timestamp, not bounded", unbounded, 0, nil, rec("a", math.MinInt64))
 		add("greatest timestamp, not bounded", unbounded, 0, nil, rec("a", math.MaxInt64))
 		add("log append time does not look at times", appendTimes, 0, nil, rec("a", later))
 		malformed := func(name string, change func(*ValidateOptions), count int32, encoded []byte, blame []int32) {

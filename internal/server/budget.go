@@ -31,6 +31,22 @@ func (b *budget) tryTake(n int) bool {
 	return true
 }
 
+// hasRoom tells whether an item of unknown size may be made: the budget is not
+// used up.
+func (b *budget) hasRoom() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.items == 0 || b.items < b.maxItems && b.bytes < b.maxBytes
+}
+
+// take takes room for one item of n bytes, which may exceed what is left.
+func (b *budget) take(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.items++
+	b.bytes += n
+}
+
 // give returns the room of one item of n bytes.
 func (b *budget) give(n int) {
 	b.mu.Lock()

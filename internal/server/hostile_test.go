@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -226,6 +227,28 @@ func TestASlowReaderIsBoundedAndCut(t *testing.T) {
 	eventually(t, "its answers are released", func() bool { return h.gauge("connections") == 1 })
 	if out := h.gauge("bytes_out_total"); out > 32<<20 {
 		t.Errorf("%v bytes were taken by a client that reads nothing", out)
+	}
+}
+
+func TestASlowReaderCostsOneLargeAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	h := start(t, Options{MaxResponseBacklog: 4 << 20}, f)
+	c := h.dial()
+	if err := c.SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(5) {
+		c.request(verbBig, i, "\x20") // 32 MiB, more than the kernel buffers
+	}
+	eventually(t, "the first request is applied", func() bool { return len(f.appliedNumbers()) == 1 })
+	other := h.dial()
+	for i := range uint32(20) {
+		other.request(verbEcho, 1000+i, "goes on")
+		other.expect(1000+i, "goes on")
+	}
+	if got := f.appliedNumbers(); len(got) != 21 || slices.Contains(got, 1) {
+		t.Errorf("requests behind an answer that nobody reads were applied: %v", got)
 	}
 }
 

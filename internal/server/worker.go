@@ -24,7 +24,7 @@ func (c *conn) work() {
 	defer close(c.answers)
 	ended := false
 	for r := range c.requests {
-		if ended || c.ctx.Err() != nil {
+		if ended || !c.awaitBacklog() {
 			c.drop(r)
 			continue
 		}
@@ -45,10 +45,8 @@ func (c *conn) apply(r request) (last bool) {
 	if len(resp.Segments) == 0 {
 		resp.release()
 		c.drop(r)
-	} else if a := (answer{request: r, response: resp, size: resp.size()}); !c.hand(a) {
-		resp.release()
-		c.drop(r)
-		return true
+	} else {
+		c.hand(answer{request: r, response: resp, size: resp.size()})
 	}
 	if resp.Close {
 		c.drain(parking.ErrClientGone)
@@ -66,18 +64,25 @@ func (c *conn) dispatch(b []byte) (resp Response, err error) {
 	return c.srv.dispatcher.Dispatch(c.ctx, &c.peer, b)
 }
 
-// hand gives an answer to the writer when the backlog has room for it. It
-// returns false when the connection is given up.
-func (c *conn) hand(a answer) bool {
-	for !c.backlog.tryTake(a.size) {
+// awaitBacklog waits until the answers that were made before leave room for
+// another one: the answer to the next request may be large, and would be held
+// for as long as the client does not read. It returns false when the connection
+// is given up.
+func (c *conn) awaitBacklog() bool {
+	for !c.backlog.hasRoom() {
 		select {
 		case <-c.backlog.freed:
 		case <-c.ctx.Done():
 			return false
 		}
 	}
+	return c.ctx.Err() == nil
+}
+
+// hand gives an answer to the writer. Only the last one may exceed the backlog.
+func (c *conn) hand(a answer) {
+	c.backlog.take(a.size)
 	c.answers <- a // has room for all of the budget
-	return true
 }
 
 // fail ends the connection after a request that has no answer, with one line in
