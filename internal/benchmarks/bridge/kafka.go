@@ -65,8 +65,7 @@ func kafkaProduce(ctx context.Context, addr, topic string, n int) (time.Duration
 }
 
 func kafkaConsume(ctx context.Context, addr, topic string, n int) (time.Duration, error) {
-	c, err := client(addr, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}),
-		kgo.FetchMaxPartitionBytes(4<<20))
+	c, err := client(addr, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))
 	if err != nil {
 		return 0, err
 	}
