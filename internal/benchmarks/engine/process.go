@@ -8,10 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"kafka-iggy-bridge/internal/benchmarks/procstat"
 )
 
 const (
@@ -104,26 +105,7 @@ func (p *process) remove() error {
 
 // usage is the processor time and the resident memory so far.
 func (p *process) usage() (cpu time.Duration, rss int64, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	// The command's name in parentheses may hold blanks; what follows does not.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	var ticks int64
-	for _, f := range fields[11:13] { // utime, stime
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0, 0, err
-		}
-		ticks += n
-	}
-	pages, err := strconv.ParseInt(fields[21], 10, 64)
-	if err != nil {
-		return 0, 0, err
-	}
-	const ticksPerSecond = 100 // USER_HZ on Linux
-	return time.Duration(ticks) * time.Second / ticksPerSecond, pages * int64(os.Getpagesize()), nil
+	return procstat.Usage(p.cmd.Process.Pid)
 }
 
 // openFiles is how many files the process has open.
