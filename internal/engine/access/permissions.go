@@ -126,7 +126,8 @@ func AppendOptional(dst []byte, p *Permissions) []byte {
 }
 
 // ReadOptional reads a flag and, when it is set, a length and the permissions, which
-// must take exactly that length.
+// must take exactly that length: a shorter one is an invalid command, a longer one an
+// invalid format, as a real 0.8.0 answers.
 func ReadOptional(r *protocol.Reader) *Permissions {
 	if r.U8() == 0 {
 		return nil
@@ -138,7 +139,11 @@ func ReadOptional(r *protocol.Reader) *Permissions {
 	}
 	block := protocol.NewReader(r.Bytes(int(n)))
 	p := read(&block)
-	if block.Err() != nil || len(block.Rest()) > 0 {
+	switch {
+	case block.Err() != nil:
+		r.Fail(protocol.ErrInvalidCommand) // as all that ends too early
+		return nil
+	case len(block.Rest()) > 0:
 		r.Fail(protocol.ErrInvalidFormat)
 		return nil
 	}

@@ -33,7 +33,7 @@ func badRequests(p *place) []badRequest {
 		{"empty payload where one is needed", frame(202, nil), protocol.ErrInvalidCommand, ""},
 		{"poll with an unknown strategy", frame(100, pollWithStrategy(p, 9)), protocol.ErrInvalidCommand, ""},
 		{"compression that does not exist", frame(302, topicRequest(p.rawS, "x", 1, 3, 0, 0)), protocol.ErrInvalidCommand, ""},
-		{"permissions shorter than they say", frame(36, []byte{1, 4, 9, 0, 0, 0, 1, 3, 0, 0, 0, 1, 1, 1}), protocol.ErrInvalidFormat, ""},
+		{"permissions shorter than they have to be", frame(36, []byte{1, 4, 9, 0, 0, 0, 1, 3, 0, 0, 0, 1, 1, 1}), protocol.ErrInvalidCommand, ""},
 		{"trailing bytes do not matter", frame(1, []byte("trailing")), protocol.OK, ""},
 	}
 }
@@ -107,12 +107,15 @@ func refuse(t *testing.T, s *server, requests []badRequest) {
 		if mayBreak {
 			on = s.rawRoot(t)
 		}
-		on.Write(r.request)
+		wait := on.Push(r.request)
 		if status, _ := on.Read(); status != uint32(r.want) {
 			t.Errorf("%s: status %d, want %d", r.name, status, r.want)
 		}
 		if mayBreak {
 			on.Close()
+		}
+		wait()
+		if mayBreak {
 			continue
 		}
 		if status, body := on.Do(1, nil); status != 0 || len(body) != 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // patience bounds everything a connection does.
-const patience = 10 * time.Minute
+const patience = 2 * time.Minute
 
 // Conn is one connection of a test, which it fails on broken I/O.
 type Conn struct {
@@ -53,6 +53,18 @@ func (c *Conn) Write(b []byte) {
 	if _, err := c.Net.Write(b); err != nil {
 		c.tb.Fatalf("write: %v", err)
 	}
+}
+
+// Push sends bytes beside whoever reads: a server that answers before it has read
+// all may stop reading for as long as its answers are not taken. It ends with the
+// bytes or with the connection; wait says that it has.
+func (c *Conn) Push(b []byte) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = c.Net.Write(b) // how far it came is nobody's concern
+	}()
+	return func() { <-done }
 }
 
 // Read reads one response and checks what holds for all of them: errors have no body,
