@@ -114,8 +114,8 @@ func TestWhatTheServerSetsAndWhatItKeeps(t *testing.T) {
 		if string(all[0].id[:]) != "sixteen byte id!" || all[0].origin != 1<<63+5 || string(all[0].payload) != "first" {
 			t.Errorf("first: %+v", all[0])
 		}
-		// An id that was zero becomes a random UUID of version 4, a little-endian u128.
-		if id := all[1].id; id[9]>>4 != 4 || id[7]>>6 != 2 {
+		// An id that was zero becomes a random UUID of version 4, in the UUID's own order.
+		if id := all[1].id; id[6]>>4 != 4 || id[8]>>6 != 2 {
 			t.Errorf("an id made by the server: %x", id)
 		}
 		if m := all[1]; m.reserved != 0xabcdef || string(m.payload) != "se" || string(m.headers) != "cond" || m.origin != 0 {

@@ -67,6 +67,20 @@ func (c *Conn) Push(b []byte) (wait func()) {
 	return func() { <-done }
 }
 
+// ReadWithin is Read for a server that may not answer at all: it waits for so long,
+// and reports whether there was an answer. The connection is of no more use then.
+func (c *Conn) ReadWithin(d time.Duration) (status uint32, answered bool) {
+	c.tb.Helper()
+	if err := c.Net.SetReadDeadline(time.Now().Add(d)); err != nil {
+		c.tb.Fatal(err)
+	}
+	var head [8]byte
+	if _, err := io.ReadFull(c.Net, head[:]); err != nil {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint32(head[:]), true
+}
+
 // Read reads one response and checks what holds for all of them: errors have no body,
 // and no body is a single byte, which the SDK would not read.
 func (c *Conn) Read() (status uint32, body []byte) {

@@ -158,12 +158,11 @@ func stamp(body []byte, count uint32, base, timestamp uint64) batchHeader {
 	}
 }
 
-// putRandomID writes a random UUID of version 4 as the little-endian u128 that
-// stands on the wire.
+// putRandomID writes a random UUID of version 4 in its own order of bytes, as a real
+// server does.
 func putRandomID(b []byte) {
-	low, high := rand.Uint64(), rand.Uint64()
-	high = high&^0xf000 | 0x4000
-	low = low&^(3<<62) | 2<<62
-	binary.LittleEndian.PutUint64(b, low)
-	binary.LittleEndian.PutUint64(b[8:], high)
+	binary.LittleEndian.PutUint64(b, rand.Uint64())
+	binary.LittleEndian.PutUint64(b[8:], rand.Uint64())
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
 }
