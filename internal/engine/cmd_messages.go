@@ -155,12 +155,12 @@ func checkMessages(index, messages []byte) error {
 		payload := binary.LittleEndian.Uint32(rest[52:])
 		size := storage.MessageHeaderSize + uint64(headers) + uint64(payload)
 		switch {
+		case size > uint64(len(rest)):
+			return protocol.ErrMissingIndex // a message that is not all there is none
 		case payload > protocol.MaxPayloadBytes:
 			return protocol.ErrPayloadTooLarge
 		case headers > protocol.MaxUserHeadersBytes:
 			return protocol.ErrHeadersTooLarge
-		case size > uint64(len(rest)):
-			return protocol.ErrMessagesSize
 		}
 		offset := binary.LittleEndian.Uint64(rest[24:])
 		if offset < lastOffset {
