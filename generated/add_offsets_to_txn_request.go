@@ -167,9 +167,6 @@ func encodeAddOffsetsToTxnRequestV3(w *wire.Writer, m *AddOffsetsToTxnRequest) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

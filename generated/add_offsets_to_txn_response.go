@@ -135,9 +135,6 @@ func encodeAddOffsetsToTxnResponseV3(w *wire.Writer, m *AddOffsetsToTxnResponse)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -437,9 +437,6 @@ func encodeAddPartitionsToTxnResponseAddPartitionsToTxnPartitionResultV3(w *wire
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

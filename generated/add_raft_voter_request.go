@@ -259,9 +259,6 @@ func encodeAddRaftVoterRequestV1(w *wire.Writer, m *AddRaftVoterRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -306,9 +303,6 @@ func encodeAddRaftVoterRequestListenerV0(w *wire.Writer, m *AddRaftVoterRequestL
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

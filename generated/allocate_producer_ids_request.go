@@ -103,9 +103,6 @@ func encodeAllocateProducerIdsRequestV0(w *wire.Writer, m *AllocateProducerIdsRe
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -110,9 +110,6 @@ func encodeAllocateProducerIdsResponseV0(w *wire.Writer, m *AllocateProducerIdsR
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

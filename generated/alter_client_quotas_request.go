@@ -227,9 +227,6 @@ func encodeAlterClientQuotasRequestV1(w *wire.Writer, m *AlterClientQuotasReques
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -401,9 +398,6 @@ func encodeAlterClientQuotasRequestEntityDataV1(w *wire.Writer, m *AlterClientQu
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -479,9 +473,6 @@ func encodeAlterClientQuotasRequestOpDataV1(w *wire.Writer, m *AlterClientQuotas
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -401,9 +401,6 @@ func encodeAlterClientQuotasResponseEntityDataV1(w *wire.Writer, m *AlterClientQ
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

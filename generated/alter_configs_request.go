@@ -211,9 +211,6 @@ func encodeAlterConfigsRequestV2(w *wire.Writer, m *AlterConfigsRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -392,9 +389,6 @@ func encodeAlterConfigsRequestAlterableConfigV2(w *wire.Writer, m *AlterConfigsR
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -318,9 +318,6 @@ func encodeAlterConfigsResponseAlterConfigsResourceResponseV2(w *wire.Writer, m 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -403,9 +403,6 @@ func encodeAlterPartitionRequestPartitionDataV2(w *wire.Writer, m *AlterPartitio
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -483,9 +480,6 @@ func encodeAlterPartitionRequestPartitionDataV3(w *wire.Writer, m *AlterPartitio
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -518,9 +512,6 @@ func encodeAlterPartitionRequestBrokerStateV3(w *wire.Writer, m *AlterPartitionR
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -351,9 +351,6 @@ func encodeAlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResultV2(w *wir
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -222,9 +222,6 @@ func encodeAlterShareGroupOffsetsRequestPartitionV0(w *wire.Writer, m *AlterShar
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -275,9 +275,6 @@ func encodeAlterShareGroupOffsetsResponsePartitionV0(w *wire.Writer, m *AlterSha
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -199,9 +199,6 @@ func encodeAlterUserScramCredentialsRequestScramCredentialDeletionV0(w *wire.Wri
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -249,9 +246,6 @@ func encodeAlterUserScramCredentialsRequestScramCredentialUpsertionV0(w *wire.Wr
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -191,9 +191,6 @@ func encodeAlterUserScramCredentialsResponseAlterUserScramCredentialsResultV0(w 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -124,9 +124,6 @@ func encodeApiVersionsRequestV3(w *wire.Writer, m *ApiVersionsRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -182,9 +179,6 @@ func encodeApiVersionsRequestV5(w *wire.Writer, m *ApiVersionsRequest) bool {
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

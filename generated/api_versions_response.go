@@ -543,9 +543,6 @@ func encodeApiVersionsResponseApiVersionV3(w *wire.Writer, m *ApiVersionsRespons
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -586,9 +583,6 @@ func encodeApiVersionsResponseSupportedFeatureKeyV3(w *wire.Writer, m *ApiVersio
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -628,9 +622,6 @@ func encodeApiVersionsResponseFinalizedFeatureKeyV3(w *wire.Writer, m *ApiVersio
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

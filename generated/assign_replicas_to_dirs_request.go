@@ -304,9 +304,6 @@ func encodeAssignReplicasToDirsRequestPartitionDataV0(w *wire.Writer, m *AssignR
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

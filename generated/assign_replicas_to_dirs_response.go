@@ -307,9 +307,6 @@ func encodeAssignReplicasToDirsResponsePartitionDataV0(w *wire.Writer, m *Assign
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -414,9 +414,6 @@ func encodeBeginQuorumEpochRequestPartitionDataV1(w *wire.Writer, m *BeginQuorum
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -461,9 +458,6 @@ func encodeBeginQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *BeginQuoru
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

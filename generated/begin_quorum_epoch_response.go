@@ -442,9 +442,6 @@ func encodeBeginQuorumEpochResponsePartitionDataV1(w *wire.Writer, m *BeginQuoru
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -496,9 +493,6 @@ func encodeBeginQuorumEpochResponseNodeEndpointV1(w *wire.Writer, m *BeginQuorum
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -156,9 +156,6 @@ func encodeBrokerHeartbeatRequestV0(w *wire.Writer, m *BrokerHeartbeatRequest) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

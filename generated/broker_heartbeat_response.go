@@ -115,9 +115,6 @@ func encodeBrokerHeartbeatResponseV0(w *wire.Writer, m *BrokerHeartbeatResponse)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -251,9 +251,6 @@ func encodeBrokerRegistrationRequestV0(w *wire.Writer, m *BrokerRegistrationRequ
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -377,9 +374,6 @@ func encodeBrokerRegistrationRequestV1(w *wire.Writer, m *BrokerRegistrationRequ
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -667,9 +661,6 @@ func encodeBrokerRegistrationRequestV3(w *wire.Writer, m *BrokerRegistrationRequ
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -717,9 +708,6 @@ func encodeBrokerRegistrationRequestListenerV0(w *wire.Writer, m *BrokerRegistra
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -759,9 +747,6 @@ func encodeBrokerRegistrationRequestFeatureV0(w *wire.Writer, m *BrokerRegistrat
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

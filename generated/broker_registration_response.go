@@ -107,9 +107,6 @@ func encodeBrokerRegistrationResponseV0(w *wire.Writer, m *BrokerRegistrationRes
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

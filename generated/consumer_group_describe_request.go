@@ -112,9 +112,6 @@ func encodeConsumerGroupDescribeRequestV0(w *wire.Writer, m *ConsumerGroupDescri
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

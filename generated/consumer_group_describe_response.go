@@ -467,9 +467,6 @@ func encodeConsumerGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *Cons
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -587,9 +584,6 @@ func encodeConsumerGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *Cons
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -840,9 +834,6 @@ func encodeConsumerGroupDescribeResponseMemberV1(w *wire.Writer, m *ConsumerGrou
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -119,9 +119,6 @@ func encodeConsumerGroupRegularExpressionValueV0(w *wire.Writer, m *ConsumerGrou
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

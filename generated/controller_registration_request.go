@@ -236,9 +236,6 @@ func encodeControllerRegistrationRequestListenerV0(w *wire.Writer, m *Controller
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -278,9 +275,6 @@ func encodeControllerRegistrationRequestFeatureV0(w *wire.Writer, m *ControllerR
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -119,9 +119,6 @@ func encodeControllerRegistrationResponseV0(w *wire.Writer, m *ControllerRegistr
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

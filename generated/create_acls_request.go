@@ -321,9 +321,6 @@ func encodeCreateAclsRequestAclCreationV2(w *wire.Writer, m *CreateAclsRequestAc
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

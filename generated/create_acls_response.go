@@ -272,9 +272,6 @@ func encodeCreateAclsResponseAclCreationResultV2(w *wire.Writer, m *CreateAclsRe
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

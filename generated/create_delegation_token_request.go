@@ -233,9 +233,6 @@ func encodeCreateDelegationTokenRequestV2(w *wire.Writer, m *CreateDelegationTok
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -314,9 +311,6 @@ func encodeCreateDelegationTokenRequestV3(w *wire.Writer, m *CreateDelegationTok
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -374,9 +368,6 @@ func encodeCreateDelegationTokenRequestCreatableRenewersV2(w *wire.Writer, m *Cr
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -279,9 +279,6 @@ func encodeCreateDelegationTokenResponseV2(w *wire.Writer, m *CreateDelegationTo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -383,9 +380,6 @@ func encodeCreateDelegationTokenResponseV3(w *wire.Writer, m *CreateDelegationTo
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

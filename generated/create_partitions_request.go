@@ -212,9 +212,6 @@ func encodeCreatePartitionsRequestV2(w *wire.Writer, m *CreatePartitionsRequest)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -284,9 +284,6 @@ func encodeCreatePartitionsResponseCreatePartitionsTopicResultV2(w *wire.Writer,
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

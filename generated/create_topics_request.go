@@ -238,9 +238,6 @@ func encodeCreateTopicsRequestV5(w *wire.Writer, m *CreateTopicsRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -539,9 +536,6 @@ func encodeCreateTopicsRequestCreatableTopicConfigV5(w *wire.Writer, m *CreateTo
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -676,9 +676,6 @@ func encodeCreateTopicsResponseCreatableTopicConfigsV5(w *wire.Writer, m *Create
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -113,9 +113,6 @@ func encodeDefaultPrincipalDataV0(w *wire.Writer, m *DefaultPrincipalData) bool 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

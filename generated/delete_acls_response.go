@@ -560,9 +560,6 @@ func encodeDeleteAclsResponseDeleteAclsMatchingAclV2(w *wire.Writer, m *DeleteAc
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

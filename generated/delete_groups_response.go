@@ -317,9 +317,6 @@ func encodeDeleteGroupsResponseDeletableGroupResultV2(w *wire.Writer, m *DeleteG
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -368,9 +365,6 @@ func encodeDeleteGroupsResponseDeletableGroupResultV3(w *wire.Writer, m *DeleteG
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

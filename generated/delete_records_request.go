@@ -205,9 +205,6 @@ func encodeDeleteRecordsRequestV2(w *wire.Writer, m *DeleteRecordsRequest) bool 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -354,9 +351,6 @@ func encodeDeleteRecordsRequestDeleteRecordsPartitionV2(w *wire.Writer, m *Delet
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

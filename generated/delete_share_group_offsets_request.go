@@ -148,9 +148,6 @@ func encodeDeleteShareGroupOffsetsRequestTopicV0(w *wire.Writer, m *DeleteShareG
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -208,9 +208,6 @@ func encodeDeleteShareGroupOffsetsResponseTopicV0(w *wire.Writer, m *DeleteShare
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

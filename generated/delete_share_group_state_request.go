@@ -225,9 +225,6 @@ func encodeDeleteShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *Delete
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -229,9 +229,6 @@ func encodeDeleteShareGroupStateResponsePartitionResultV0(w *wire.Writer, m *Del
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

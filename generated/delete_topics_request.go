@@ -189,9 +189,6 @@ func encodeDeleteTopicsRequestV4(w *wire.Writer, m *DeleteTopicsRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -244,9 +241,6 @@ func encodeDeleteTopicsRequestV6(w *wire.Writer, m *DeleteTopicsRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -288,9 +282,6 @@ func encodeDeleteTopicsRequestDeleteTopicStateV6(w *wire.Writer, m *DeleteTopics
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -386,9 +386,6 @@ func encodeDeleteTopicsResponseDeletableTopicResultV4(w *wire.Writer, m *DeleteT
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -441,9 +438,6 @@ func encodeDeleteTopicsResponseDeletableTopicResultV5(w *wire.Writer, m *DeleteT
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -499,9 +493,6 @@ func encodeDeleteTopicsResponseDeletableTopicResultV6(w *wire.Writer, m *DeleteT
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

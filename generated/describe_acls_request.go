@@ -280,9 +280,6 @@ func encodeDescribeAclsRequestV2(w *wire.Writer, m *DescribeAclsRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -478,9 +478,6 @@ func encodeDescribeAclsResponseAclDescriptionV2(w *wire.Writer, m *DescribeAclsR
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

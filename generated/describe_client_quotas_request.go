@@ -195,9 +195,6 @@ func encodeDescribeClientQuotasRequestV1(w *wire.Writer, m *DescribeClientQuotas
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -291,9 +288,6 @@ func encodeDescribeClientQuotasRequestComponentDataV1(w *wire.Writer, m *Describ
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

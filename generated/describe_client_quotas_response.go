@@ -438,9 +438,6 @@ func encodeDescribeClientQuotasResponseEntityDataV1(w *wire.Writer, m *DescribeC
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -512,9 +509,6 @@ func encodeDescribeClientQuotasResponseValueDataV1(w *wire.Writer, m *DescribeCl
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -115,9 +115,6 @@ func encodeDescribeClusterRequestV0(w *wire.Writer, m *DescribeClusterRequest) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -154,9 +151,6 @@ func encodeDescribeClusterRequestV1(w *wire.Writer, m *DescribeClusterRequest) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -191,9 +185,6 @@ func encodeDescribeClusterRequestV2(w *wire.Writer, m *DescribeClusterRequest) b
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -222,9 +222,6 @@ func encodeDescribeClusterResponseV0(w *wire.Writer, m *DescribeClusterResponse)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -342,9 +339,6 @@ func encodeDescribeClusterResponseV1(w *wire.Writer, m *DescribeClusterResponse)
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -464,9 +458,6 @@ func encodeDescribeClusterResponseV2(w *wire.Writer, m *DescribeClusterResponse)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -532,9 +523,6 @@ func encodeDescribeClusterResponseDescribeClusterBrokerV0(w *wire.Writer, m *Des
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -612,9 +600,6 @@ func encodeDescribeClusterResponseDescribeClusterBrokerV2(w *wire.Writer, m *Des
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -253,9 +253,6 @@ func encodeDescribeConfigsRequestV4(w *wire.Writer, m *DescribeConfigsRequest) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -828,9 +828,6 @@ func encodeDescribeConfigsResponseDescribeConfigsResourceResultV4(w *wire.Writer
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -924,9 +921,6 @@ func encodeDescribeConfigsResponseDescribeConfigsSynonymV4(w *wire.Writer, m *De
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

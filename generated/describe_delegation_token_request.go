@@ -217,9 +217,6 @@ func encodeDescribeDelegationTokenRequestDescribeDelegationTokenOwnerV2(w *wire.
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -263,9 +263,6 @@ func encodeDescribeDelegationTokenResponseV2(w *wire.Writer, m *DescribeDelegati
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -335,9 +332,6 @@ func encodeDescribeDelegationTokenResponseV3(w *wire.Writer, m *DescribeDelegati
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -659,9 +653,6 @@ func encodeDescribeDelegationTokenResponseDescribedDelegationTokenRenewerV2(w *w
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -189,9 +189,6 @@ func encodeDescribeGroupsRequestV5(w *wire.Writer, m *DescribeGroupsRequest) boo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -796,9 +796,6 @@ func encodeDescribeGroupsResponseDescribedGroupV5(w *wire.Writer, m *DescribeGro
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -907,9 +904,6 @@ func encodeDescribeGroupsResponseDescribedGroupV6(w *wire.Writer, m *DescribeGro
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1062,9 +1056,6 @@ func encodeDescribeGroupsResponseDescribedGroupMemberV5(w *wire.Writer, m *Descr
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

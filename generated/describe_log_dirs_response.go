@@ -603,9 +603,6 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV4(w *wire.Writer, m *Des
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -686,9 +683,6 @@ func encodeDescribeLogDirsResponseDescribeLogDirsResultV5(w *wire.Writer, m *Des
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -844,9 +838,6 @@ func encodeDescribeLogDirsResponseDescribeLogDirsPartitionV2(w *wire.Writer, m *
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -332,9 +332,6 @@ func encodeDescribeProducersResponseProducerStateV0(w *wire.Writer, m *DescribeP
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

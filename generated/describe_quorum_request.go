@@ -205,9 +205,6 @@ func encodeDescribeQuorumRequestPartitionDataV0(w *wire.Writer, m *DescribeQuoru
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -428,9 +428,6 @@ func encodeDescribeQuorumResponseReplicaStateV0(w *wire.Writer, m *DescribeQuoru
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -471,9 +468,6 @@ func encodeDescribeQuorumResponseReplicaStateV1(w *wire.Writer, m *DescribeQuoru
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -512,9 +506,6 @@ func encodeDescribeQuorumResponseReplicaStateV2(w *wire.Writer, m *DescribeQuoru
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1014,9 +1005,6 @@ func encodeDescribeQuorumResponseListenerV2(w *wire.Writer, m *DescribeQuorumRes
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -312,9 +312,6 @@ func encodeDescribeShareGroupOffsetsResponseGroupV0(w *wire.Writer, m *DescribeS
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -388,9 +385,6 @@ func encodeDescribeShareGroupOffsetsResponseGroupV1(w *wire.Writer, m *DescribeS
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -557,9 +551,6 @@ func encodeDescribeShareGroupOffsetsResponsePartitionV0(w *wire.Writer, m *Descr
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -609,9 +600,6 @@ func encodeDescribeShareGroupOffsetsResponsePartitionV1(w *wire.Writer, m *Descr
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -199,9 +199,6 @@ func encodeDescribeTopicPartitionsRequestTopicRequestV0(w *wire.Writer, m *Descr
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -239,9 +236,6 @@ func encodeDescribeTopicPartitionsRequestCursorV0(w *wire.Writer, m *DescribeTop
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -317,9 +317,6 @@ func encodeDescribeTopicPartitionsResponseTopicV0(w *wire.Writer, m *DescribeTop
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -423,9 +420,6 @@ func encodeDescribeTopicPartitionsResponseCursorV0(w *wire.Writer, m *DescribeTo
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -140,9 +140,6 @@ func encodeDescribeUserScramCredentialsRequestUserNameV0(w *wire.Writer, m *Desc
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -283,9 +283,6 @@ func encodeDescribeUserScramCredentialsResponseCredentialInfoV0(w *wire.Writer, 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

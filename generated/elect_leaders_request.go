@@ -296,9 +296,6 @@ func encodeElectLeadersRequestV2(w *wire.Writer, m *ElectLeadersRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -440,9 +440,6 @@ func encodeElectLeadersResponsePartitionResultV2(w *wire.Writer, m *ElectLeaders
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -476,9 +476,6 @@ func encodeEndQuorumEpochRequestReplicaInfoV1(w *wire.Writer, m *EndQuorumEpochR
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -523,9 +520,6 @@ func encodeEndQuorumEpochRequestLeaderEndpointV1(w *wire.Writer, m *EndQuorumEpo
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

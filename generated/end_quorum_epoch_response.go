@@ -442,9 +442,6 @@ func encodeEndQuorumEpochResponsePartitionDataV1(w *wire.Writer, m *EndQuorumEpo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -496,9 +493,6 @@ func encodeEndQuorumEpochResponseNodeEndpointV1(w *wire.Writer, m *EndQuorumEpoc
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -157,9 +157,6 @@ func encodeEndTxnRequestV3(w *wire.Writer, m *EndTxnRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

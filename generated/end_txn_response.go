@@ -149,9 +149,6 @@ func encodeEndTxnResponseV3(w *wire.Writer, m *EndTxnResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -188,9 +185,6 @@ func encodeEndTxnResponseV5(w *wire.Writer, m *EndTxnResponse) bool {
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

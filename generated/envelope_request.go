@@ -102,9 +102,6 @@ func encodeEnvelopeRequestV0(w *wire.Writer, m *EnvelopeRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -108,9 +108,6 @@ func encodeEnvelopeResponseV0(w *wire.Writer, m *EnvelopeResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -141,9 +141,6 @@ func encodeExpireDelegationTokenResponseV2(w *wire.Writer, m *ExpireDelegationTo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

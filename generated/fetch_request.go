@@ -1453,9 +1453,6 @@ func encodeFetchRequestReplicaStateV15(w *wire.Writer, m *FetchRequestReplicaSta
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1957,9 +1954,6 @@ func encodeFetchRequestFetchPartitionV12(w *wire.Writer, m *FetchRequestFetchPar
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -1427,9 +1427,6 @@ func encodeFetchResponseEpochEndOffsetV12(w *wire.Writer, m *FetchResponseEpochE
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1463,9 +1460,6 @@ func encodeFetchResponseLeaderIdAndEpochV12(w *wire.Writer, m *FetchResponseLead
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1498,9 +1492,6 @@ func encodeFetchResponseSnapshotIdV12(w *wire.Writer, m *FetchResponseSnapshotId
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1564,9 +1555,6 @@ func encodeFetchResponseAbortedTransactionV12(w *wire.Writer, m *FetchResponseAb
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1629,9 +1617,6 @@ func encodeFetchResponseNodeEndpointV16(w *wire.Writer, m *FetchResponseNodeEndp
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

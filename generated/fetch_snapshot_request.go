@@ -505,9 +505,6 @@ func encodeFetchSnapshotRequestPartitionSnapshotV0(w *wire.Writer, m *FetchSnaps
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -649,9 +646,6 @@ func encodeFetchSnapshotRequestSnapshotIdV0(w *wire.Writer, m *FetchSnapshotRequ
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

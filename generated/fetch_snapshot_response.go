@@ -537,9 +537,6 @@ func encodeFetchSnapshotResponseSnapshotIdV0(w *wire.Writer, m *FetchSnapshotRes
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -572,9 +569,6 @@ func encodeFetchSnapshotResponseLeaderIdAndEpochV0(w *wire.Writer, m *FetchSnaps
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -627,9 +621,6 @@ func encodeFetchSnapshotResponseNodeEndpointV1(w *wire.Writer, m *FetchSnapshotR
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -187,9 +187,6 @@ func encodeFindCoordinatorRequestV3(w *wire.Writer, m *FindCoordinatorRequest) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

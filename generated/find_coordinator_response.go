@@ -340,9 +340,6 @@ func encodeFindCoordinatorResponseV3(w *wire.Writer, m *FindCoordinatorResponse)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -481,9 +478,6 @@ func encodeFindCoordinatorResponseCoordinatorV4(w *wire.Writer, m *FindCoordinat
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

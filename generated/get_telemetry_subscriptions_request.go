@@ -95,9 +95,6 @@ func encodeGetTelemetrySubscriptionsRequestV0(w *wire.Writer, m *GetTelemetrySub
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -820,9 +820,6 @@ func encodeGroupMetadataValueMemberMetadataV4(w *wire.Writer, m *GroupMetadataVa
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -166,9 +166,6 @@ func encodeHeartbeatResponseV4(w *wire.Writer, m *HeartbeatResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -213,9 +213,6 @@ func encodeIncrementalAlterConfigsRequestV1(w *wire.Writer, m *IncrementalAlterC
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -422,9 +419,6 @@ func encodeIncrementalAlterConfigsRequestAlterableConfigV1(w *wire.Writer, m *In
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -203,9 +203,6 @@ func encodeInitProducerIdRequestV2(w *wire.Writer, m *InitProducerIdRequest) boo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -258,9 +255,6 @@ func encodeInitProducerIdRequestV3(w *wire.Writer, m *InitProducerIdRequest) boo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -310,9 +304,6 @@ func encodeInitProducerIdRequestV6(w *wire.Writer, m *InitProducerIdRequest) boo
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

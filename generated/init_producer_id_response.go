@@ -174,9 +174,6 @@ func encodeInitProducerIdResponseV2(w *wire.Writer, m *InitProducerIdResponse) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -217,9 +214,6 @@ func encodeInitProducerIdResponseV6(w *wire.Writer, m *InitProducerIdResponse) b
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

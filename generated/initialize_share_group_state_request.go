@@ -233,9 +233,6 @@ func encodeInitializeShareGroupStateRequestPartitionDataV0(w *wire.Writer, m *In
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

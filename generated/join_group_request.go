@@ -529,9 +529,6 @@ func encodeJoinGroupRequestV8(w *wire.Writer, m *JoinGroupRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -583,9 +580,6 @@ func encodeJoinGroupRequestProtocolV6(w *wire.Writer, m *JoinGroupRequestProtoco
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

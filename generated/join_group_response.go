@@ -744,9 +744,6 @@ func encodeJoinGroupResponseMemberV6(w *wire.Writer, m *JoinGroupResponseMember)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -275,9 +275,6 @@ func encodeLeaderChangeMessageVoterV0(w *wire.Writer, m *LeaderChangeMessageVote
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -310,9 +307,6 @@ func encodeLeaderChangeMessageVoterV1(w *wire.Writer, m *LeaderChangeMessageVote
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -335,9 +335,6 @@ func encodeLeaveGroupRequestMemberIdentityV4(w *wire.Writer, m *LeaveGroupReques
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -383,9 +380,6 @@ func encodeLeaveGroupRequestMemberIdentityV5(w *wire.Writer, m *LeaveGroupReques
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -364,9 +364,6 @@ func encodeLeaveGroupResponseMemberResponseV4(w *wire.Writer, m *LeaveGroupRespo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

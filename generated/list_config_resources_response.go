@@ -223,9 +223,6 @@ func encodeListConfigResourcesResponseConfigResourceV0(w *wire.Writer, m *ListCo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -263,9 +260,6 @@ func encodeListConfigResourcesResponseConfigResourceV1(w *wire.Writer, m *ListCo
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

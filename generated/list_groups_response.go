@@ -422,9 +422,6 @@ func encodeListGroupsResponseListedGroupV3(w *wire.Writer, m *ListGroupsResponse
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -462,9 +459,6 @@ func encodeListGroupsResponseListedGroupV4(w *wire.Writer, m *ListGroupsResponse
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -510,9 +504,6 @@ func encodeListGroupsResponseListedGroupV5(w *wire.Writer, m *ListGroupsResponse
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

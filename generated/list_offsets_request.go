@@ -400,9 +400,6 @@ func encodeListOffsetsRequestV10(w *wire.Writer, m *ListOffsetsRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -624,9 +621,6 @@ func encodeListOffsetsRequestListOffsetsPartitionV6(w *wire.Writer, m *ListOffse
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

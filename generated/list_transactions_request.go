@@ -187,9 +187,6 @@ func encodeListTransactionsRequestV1(w *wire.Writer, m *ListTransactionsRequest)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -257,9 +254,6 @@ func encodeListTransactionsRequestV2(w *wire.Writer, m *ListTransactionsRequest)
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

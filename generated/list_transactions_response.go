@@ -204,9 +204,6 @@ func encodeListTransactionsResponseTransactionStateV0(w *wire.Writer, m *ListTra
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

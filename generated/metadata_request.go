@@ -377,9 +377,6 @@ func encodeMetadataRequestV9(w *wire.Writer, m *MetadataRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -439,9 +436,6 @@ func encodeMetadataRequestV10(w *wire.Writer, m *MetadataRequest) bool {
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -504,9 +498,6 @@ func encodeMetadataRequestV11(w *wire.Writer, m *MetadataRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -559,9 +550,6 @@ func encodeMetadataRequestTopicV9(w *wire.Writer, m *MetadataRequestTopic) bool 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -603,9 +591,6 @@ func encodeMetadataRequestTopicV10(w *wire.Writer, m *MetadataRequestTopic) bool
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

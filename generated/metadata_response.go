@@ -956,9 +956,6 @@ func encodeMetadataResponseV9(w *wire.Writer, m *MetadataResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1078,9 +1075,6 @@ func encodeMetadataResponseV10(w *wire.Writer, m *MetadataResponse) bool {
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1416,9 +1410,6 @@ func encodeMetadataResponseV13(w *wire.Writer, m *MetadataResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1588,9 +1579,6 @@ func encodeMetadataResponseBrokerV9(w *wire.Writer, m *MetadataResponseBroker) b
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -2072,9 +2060,6 @@ func encodeMetadataResponseTopicV9(w *wire.Writer, m *MetadataResponseTopic) boo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -2172,9 +2157,6 @@ func encodeMetadataResponseTopicV10(w *wire.Writer, m *MetadataResponseTopic) bo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -2271,9 +2253,6 @@ func encodeMetadataResponseTopicV12(w *wire.Writer, m *MetadataResponseTopic) bo
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

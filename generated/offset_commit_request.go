@@ -887,9 +887,6 @@ func encodeOffsetCommitRequestPartitionV8(w *wire.Writer, m *OffsetCommitRequest
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

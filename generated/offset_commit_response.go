@@ -493,9 +493,6 @@ func encodeOffsetCommitResponsePartitionV8(w *wire.Writer, m *OffsetCommitRespon
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -376,9 +376,6 @@ func encodeOffsetFetchRequestV7(w *wire.Writer, m *OffsetFetchRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -437,9 +434,6 @@ func encodeOffsetFetchRequestV8(w *wire.Writer, m *OffsetFetchRequest) bool {
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -500,9 +494,6 @@ func encodeOffsetFetchRequestV9(w *wire.Writer, m *OffsetFetchRequest) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -561,9 +552,6 @@ func encodeOffsetFetchRequestV10(w *wire.Writer, m *OffsetFetchRequest) bool {
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

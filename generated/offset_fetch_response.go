@@ -498,9 +498,6 @@ func encodeOffsetFetchResponseV6(w *wire.Writer, m *OffsetFetchResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -906,9 +903,6 @@ func encodeOffsetFetchResponsePartitionV6(w *wire.Writer, m *OffsetFetchResponse
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -972,9 +966,6 @@ func encodeOffsetFetchResponseGroupV8(w *wire.Writer, m *OffsetFetchResponseGrou
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1037,9 +1028,6 @@ func encodeOffsetFetchResponseGroupV10(w *wire.Writer, m *OffsetFetchResponseGro
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1195,9 +1183,6 @@ func encodeOffsetFetchResponsePartitionsV8(w *wire.Writer, m *OffsetFetchRespons
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

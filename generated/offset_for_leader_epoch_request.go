@@ -394,9 +394,6 @@ func encodeOffsetForLeaderEpochRequestOffsetForLeaderPartitionV4(w *wire.Writer,
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -365,9 +365,6 @@ func encodeOffsetForLeaderEpochResponseEpochEndOffsetV4(w *wire.Writer, m *Offse
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -424,9 +424,6 @@ func encodeProduceResponseV9(w *wire.Writer, m *ProduceResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1159,9 +1156,6 @@ func encodeProduceResponsePartitionProduceResponseV9(w *wire.Writer, m *ProduceR
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1359,9 +1353,6 @@ func encodeProduceResponseBatchIndexAndErrorMessageV9(w *wire.Writer, m *Produce
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1394,9 +1385,6 @@ func encodeProduceResponseLeaderIdAndEpochV10(w *wire.Writer, m *ProduceResponse
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1460,9 +1448,6 @@ func encodeProduceResponseNodeEndpointV10(w *wire.Writer, m *ProduceResponseNode
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

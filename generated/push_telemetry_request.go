@@ -116,9 +116,6 @@ func encodePushTelemetryRequestV0(w *wire.Writer, m *PushTelemetryRequest) bool 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -102,9 +102,6 @@ func encodePushTelemetryResponseV0(w *wire.Writer, m *PushTelemetryResponse) boo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -328,9 +328,6 @@ func encodeReadShareGroupStateResponseStateBatchV0(w *wire.Writer, m *ReadShareG
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -345,9 +345,6 @@ func encodeReadShareGroupStateSummaryResponsePartitionResultV0(w *wire.Writer, m
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -411,9 +408,6 @@ func encodeReadShareGroupStateSummaryResponsePartitionResultV1(w *wire.Writer, m
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

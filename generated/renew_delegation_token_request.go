@@ -139,9 +139,6 @@ func encodeRenewDelegationTokenRequestV2(w *wire.Writer, m *RenewDelegationToken
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

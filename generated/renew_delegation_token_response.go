@@ -141,9 +141,6 @@ func encodeRenewDelegationTokenResponseV2(w *wire.Writer, m *RenewDelegationToke
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -169,9 +169,6 @@ func encodeRequestHeaderV2(w *wire.Writer, m *RequestHeader) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

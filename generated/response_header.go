@@ -129,9 +129,6 @@ func encodeResponseHeaderV1(w *wire.Writer, m *ResponseHeader) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -109,9 +109,6 @@ func encodeSaslAuthenticateRequestV2(w *wire.Writer, m *SaslAuthenticateRequest)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

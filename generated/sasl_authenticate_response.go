@@ -243,9 +243,6 @@ func encodeSaslAuthenticateResponseV2(w *wire.Writer, m *SaslAuthenticateRespons
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -470,9 +470,6 @@ func encodeShareAcknowledgeResponseLeaderIdAndEpochV1(w *wire.Writer, m *ShareAc
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -535,9 +532,6 @@ func encodeShareAcknowledgeResponseNodeEndpointV1(w *wire.Writer, m *ShareAcknow
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -459,9 +459,6 @@ func encodeShareFetchResponseLeaderIdAndEpochV1(w *wire.Writer, m *ShareFetchRes
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -496,9 +493,6 @@ func encodeShareFetchResponseAcquiredRecordsV1(w *wire.Writer, m *ShareFetchResp
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -562,9 +556,6 @@ func encodeShareFetchResponseNodeEndpointV1(w *wire.Writer, m *ShareFetchRespons
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -112,9 +112,6 @@ func encodeShareGroupDescribeRequestV1(w *wire.Writer, m *ShareGroupDescribeRequ
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -403,9 +403,6 @@ func encodeShareGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *ShareGr
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

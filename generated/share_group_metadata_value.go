@@ -102,9 +102,6 @@ func encodeShareGroupMetadataValueV0(w *wire.Writer, m *ShareGroupMetadataValue)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

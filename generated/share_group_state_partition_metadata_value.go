@@ -258,9 +258,6 @@ func encodeShareGroupStatePartitionMetadataValueTopicInfoV0(w *wire.Writer, m *S
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -98,9 +98,6 @@ func encodeSnapshotFooterRecordV0(w *wire.Writer, m *SnapshotFooterRecord) bool 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -121,9 +121,6 @@ func encodeStreamsGroupDescribeRequestV0(w *wire.Writer, m *StreamsGroupDescribe
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -171,9 +168,6 @@ func encodeStreamsGroupDescribeRequestV1(w *wire.Writer, m *StreamsGroupDescribe
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

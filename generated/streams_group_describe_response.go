@@ -506,9 +506,6 @@ func encodeStreamsGroupDescribeResponseEndpointV0(w *wire.Writer, m *StreamsGrou
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -548,9 +545,6 @@ func encodeStreamsGroupDescribeResponseTaskOffsetV0(w *wire.Writer, m *StreamsGr
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -686,9 +680,6 @@ func encodeStreamsGroupDescribeResponseKeyValueV0(w *wire.Writer, m *StreamsGrou
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1108,9 +1099,6 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV0(w *wire.Writer, m *Strea
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -1294,9 +1282,6 @@ func encodeStreamsGroupDescribeResponseDescribedGroupV1(w *wire.Writer, m *Strea
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -1657,9 +1642,6 @@ func encodeStreamsGroupDescribeResponseMemberV0(w *wire.Writer, m *StreamsGroupD
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -556,9 +556,6 @@ func encodeStreamsGroupHeartbeatRequestV0(w *wire.Writer, m *StreamsGroupHeartbe
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -589,9 +586,6 @@ func encodeStreamsGroupHeartbeatRequestKeyValueV0(w *wire.Writer, m *StreamsGrou
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
@@ -691,9 +685,6 @@ func encodeStreamsGroupHeartbeatRequestEndpointV0(w *wire.Writer, m *StreamsGrou
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -733,9 +724,6 @@ func encodeStreamsGroupHeartbeatRequestTaskOffsetV0(w *wire.Writer, m *StreamsGr
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

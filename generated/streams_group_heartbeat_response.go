@@ -658,9 +658,6 @@ func encodeStreamsGroupHeartbeatResponseStatusV0(w *wire.Writer, m *StreamsGroup
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -756,9 +753,6 @@ func encodeStreamsGroupHeartbeatResponseEndpointV0(w *wire.Writer, m *StreamsGro
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -280,9 +280,6 @@ func encodeStreamsGroupMemberMetadataValueEndpointV0(w *wire.Writer, m *StreamsG
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -313,9 +310,6 @@ func encodeStreamsGroupMemberMetadataValueKeyValueV0(w *wire.Writer, m *StreamsG
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

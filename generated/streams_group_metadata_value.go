@@ -314,9 +314,6 @@ func encodeStreamsGroupMetadataValueLastAssignmentConfigV0(w *wire.Writer, m *St
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

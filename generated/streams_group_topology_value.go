@@ -231,9 +231,6 @@ func encodeStreamsGroupTopologyValueTopicConfigV0(w *wire.Writer, m *StreamsGrou
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

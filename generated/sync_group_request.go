@@ -471,9 +471,6 @@ func encodeSyncGroupRequestAssignmentV4(w *wire.Writer, m *SyncGroupRequestAssig
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -188,9 +188,6 @@ func encodeSyncGroupResponseV4(w *wire.Writer, m *SyncGroupResponse) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -249,9 +246,6 @@ func encodeSyncGroupResponseV5(w *wire.Writer, m *SyncGroupResponse) bool {
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -765,9 +765,6 @@ func encodeTxnOffsetCommitRequestPartitionV3(w *wire.Writer, m *TxnOffsetCommitR
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -459,9 +459,6 @@ func encodeTxnOffsetCommitResponsePartitionV3(w *wire.Writer, m *TxnOffsetCommit
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -98,9 +98,6 @@ func encodeUnregisterBrokerRequestV0(w *wire.Writer, m *UnregisterBrokerRequest)
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

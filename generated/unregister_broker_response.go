@@ -119,9 +119,6 @@ func encodeUnregisterBrokerResponseV0(w *wire.Writer, m *UnregisterBrokerRespons
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

@@ -98,9 +98,6 @@ func encodeUnregisterControllerRequestV0(w *wire.Writer, m *UnregisterController
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

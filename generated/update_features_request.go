@@ -221,9 +221,6 @@ func encodeUpdateFeaturesRequestV1(w *wire.Writer, m *UpdateFeaturesRequest) boo
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -268,9 +265,6 @@ func encodeUpdateFeaturesRequestFeatureUpdateKeyV0(w *wire.Writer, m *UpdateFeat
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -313,9 +307,6 @@ func encodeUpdateFeaturesRequestFeatureUpdateKeyV1(w *wire.Writer, m *UpdateFeat
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

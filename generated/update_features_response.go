@@ -211,9 +211,6 @@ func encodeUpdateFeaturesResponseV2(w *wire.Writer, m *UpdateFeaturesResponse) b
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -262,9 +259,6 @@ func encodeUpdateFeaturesResponseUpdatableFeatureResultV0(w *wire.Writer, m *Upd
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

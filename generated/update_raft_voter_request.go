@@ -232,9 +232,6 @@ func encodeUpdateRaftVoterRequestListenerV0(w *wire.Writer, m *UpdateRaftVoterRe
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -267,9 +264,6 @@ func encodeUpdateRaftVoterRequestKRaftVersionFeatureV0(w *wire.Writer, m *Update
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

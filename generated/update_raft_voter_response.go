@@ -224,9 +224,6 @@ func encodeUpdateRaftVoterResponseCurrentLeaderV0(w *wire.Writer, m *UpdateRaftV
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

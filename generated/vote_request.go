@@ -471,9 +471,6 @@ func encodeVoteRequestPartitionDataV0(w *wire.Writer, m *VoteRequestPartitionDat
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -520,9 +517,6 @@ func encodeVoteRequestPartitionDataV1(w *wire.Writer, m *VoteRequestPartitionDat
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -567,9 +561,6 @@ func encodeVoteRequestPartitionDataV2(w *wire.Writer, m *VoteRequestPartitionDat
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

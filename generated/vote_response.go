@@ -396,9 +396,6 @@ func encodeVoteResponsePartitionDataV0(w *wire.Writer, m *VoteResponsePartitionD
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -450,9 +447,6 @@ func encodeVoteResponseNodeEndpointV1(w *wire.Writer, m *VoteResponseNodeEndpoin
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

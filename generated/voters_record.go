@@ -278,9 +278,6 @@ func encodeVotersRecordEndpointV0(w *wire.Writer, m *VotersRecordEndpoint) bool 
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -313,9 +310,6 @@ func encodeVotersRecordKRaftVersionFeatureV0(w *wire.Writer, m *VotersRecordKRaf
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -251,9 +251,6 @@ func encodeWriteTxnMarkersRequestWritableTxnMarkerV1(w *wire.Writer, m *WriteTxn
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
@@ -329,9 +326,6 @@ func encodeWriteTxnMarkersRequestWritableTxnMarkerV2(w *wire.Writer, m *WriteTxn
 			return true
 		}
 		w.Wrote(b)
-	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
 	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")

@@ -276,9 +276,6 @@ func encodeWriteTxnMarkersResponseWritableTxnMarkerPartitionResultV1(w *wire.Wri
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

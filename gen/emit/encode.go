@@ -19,16 +19,18 @@ func encodeFunc(f *jenFile, l *layout.Layout) {
 					g.If(isSet(field)).Block(jen.Return(jen.Id("w").Dot("Absent").Call(jen.Lit(field.GoName))))
 				}
 			}
+			untagged := false // a run has dealt with there being no tags
 			for i := 0; i < len(l.Slots); {
 				if n := flatRun(l.Slots[i:]); n > 0 {
-					encodeFlat(g, l.Slots[i:i+n], i+n == len(l.Slots) && l.Flexible && len(l.Tags) == 0)
+					untagged = i+n == len(l.Slots) && l.Flexible && len(l.Tags) == 0
+					encodeFlat(g, l.Slots[i:i+n], untagged)
 					i += n
 					continue
 				}
 				encodeSlot(g, l.Slots[i])
 				i++
 			}
-			encodeTags(g, l)
+			encodeTags(g, l, untagged)
 		})
 }
 
@@ -150,7 +152,7 @@ func encodeArray(g *jen.Group, s layout.Slot) {
 	}
 }
 
-func encodeTags(g *jen.Group, l *layout.Layout) {
+func encodeTags(g *jen.Group, l *layout.Layout, untagged bool) {
 	unknown := jen.Id("m").Dot("UnknownTags")
 	failTags := jen.Return(jen.Id("w").Dot("In").Call(jen.Lit("tags")))
 	switch {
@@ -160,7 +162,9 @@ func encodeTags(g *jen.Group, l *layout.Layout) {
 		g.If(jen.Op("!").Id("w").Dot("NoTags").Call(unknown)).Block(failTags)
 		g.Return(jen.True())
 	case len(l.Tags) == 0:
-		g.If(unknown.Clone().Dot("Len").Call().Op("==").Lit(0)).Block(jen.Return(jen.Id("w").Dot("ZeroTags").Call()))
+		if !untagged {
+			g.If(unknown.Clone().Dot("Len").Call().Op("==").Lit(0)).Block(jen.Return(jen.Id("w").Dot("ZeroTags").Call()))
+		}
 		g.If(jen.Op("!").Id("w").Dot("Tags").Call(unknown)).Block(failTags)
 		g.Return(jen.True())
 	default:

@@ -147,6 +147,3 @@ func (r *Reader) checkCount(n, elemSize int, nullable bool) (int, bool) {
 
 // Float64 reads the eight bytes of a number, NaN bits kept.
 func Float64(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
-
-// Bool reads a byte as Kafka does: all but zero is true.
-func Bool(b byte) bool { return b != 0 }

@@ -160,9 +160,6 @@ func uvarintSize(v uint32) int { return (bits.Len32(v|1) + 6) / 7 }
 // Int32 appends four bytes.
 func (w *Writer) Int32(v int32) { binary.BigEndian.PutUint32(w.Extend(4), uint32(v)) }
 
-// Int16 appends two bytes.
-func (w *Writer) Int16(v int16) { binary.BigEndian.PutUint16(w.Extend(2), uint16(v)) }
-
 // Byte appends one byte.
 func (w *Writer) Byte(v byte) { w.Extend(1)[0] = v }
 

@@ -127,9 +127,6 @@ func encodeTinyHeaderV2(w *wire.Writer, m *TinyHeader) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}

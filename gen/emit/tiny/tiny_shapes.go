@@ -920,9 +920,6 @@ func encodeTinyShapesSharedV3(w *wire.Writer, m *TinyShapesShared) bool {
 		}
 		w.Wrote(b)
 	}
-	if m.UnknownTags.Len() == 0 {
-		return w.ZeroTags()
-	}
 	if !w.Tags(m.UnknownTags) {
 		return w.In("tags")
 	}
