@@ -4,6 +4,7 @@
 // assertions. Where the engine differs on purpose, the test says so by the name of a
 // row of docs/ENGINE.md (see differences_test.go).
 //
-// A real server must be empty and used by nobody else; its user must be the root user.
-// What the tests create there they delete again.
+// A real server must be new, without a past of other streams and users, and used by
+// nobody else; its user must be the root user. What the tests create there they delete
+// again, but its counters go on, so one server serves one run.
 package conformance

@@ -39,8 +39,14 @@ var realServer sync.Mutex
 func onEach(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Helper()
 	t.Parallel()
+	onEachInTurn(t, test)
+}
+
+// onEachInTurn is onEach for a test that is not parallel. Such tests are over before
+// any parallel one begins, so on the real server it comes first.
+func onEachInTurn(t *testing.T, test func(t *testing.T, s *server)) {
+	t.Helper()
 	t.Run("engine", func(t *testing.T) {
-		t.Parallel()
 		e, err := engine.Open(engine.Options{DataDir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
