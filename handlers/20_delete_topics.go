@@ -17,8 +17,10 @@ import (
 //   - Topics are named by name or, from version 6 on, by id; both or neither is
 //     42. What is named twice is not deleted and answers 42 once; so does a topic
 //     that is named by name and by id.
-//   - An unknown name answers 3, an unknown id 100. The topics that Kafka keeps
-//     for itself are not among the bridge's, so they are unknown.
+//   - An unknown name answers 3, an unknown id 100.
+//   - The topics that Kafka keeps for itself answer 17: what groups and
+//     transactions have stored goes only with them. Kafka deletes them, and makes
+//     them anew when they are needed.
 //   - Rows are in the order of the request. A topic that was deleted is named
 //     with its name and its id.
 //   - A topic is gone when the answer is written, with its stream when that was

@@ -112,11 +112,15 @@ func syncRequest(group, member string, generation int32) *generated.SyncGroupReq
 	return &r
 }
 
-// leaveRequest names the member in the way of old and of new versions.
-func leaveRequest(group, member string) *generated.LeaveGroupRequest {
+// leaveRequest names the member where the version has it.
+func leaveRequest(version int16, group, member string) *generated.LeaveGroupRequest {
 	r := generated.DefaultLeaveGroupRequest()
-	r.GroupId, r.MemberId = group, member
-	r.Members = []generated.LeaveGroupRequestMemberIdentity{{MemberId: member}}
+	r.GroupId = group
+	if version < 3 {
+		r.MemberId = member
+	} else {
+		r.Members = []generated.LeaveGroupRequestMemberIdentity{{MemberId: member}}
+	}
 	return &r
 }
 
@@ -153,14 +157,17 @@ func (f *dataFixture) mustCommit(group, topic string, offsets map[int32]int64) {
 	}
 }
 
-// offsetFetchRequest asks for one topic in the way of old and of new versions.
-func offsetFetchRequest(group, topic string, partitions ...int32) *generated.OffsetFetchRequest {
+// offsetFetchRequest asks for one topic where the version has it.
+func offsetFetchRequest(version int16, group, topic string, id wire.UUID, partitions ...int32) *generated.OffsetFetchRequest {
 	r := generated.DefaultOffsetFetchRequest()
-	r.GroupId = group
-	r.Topics = []generated.OffsetFetchRequestTopic{{Name: topic, PartitionIndexes: partitions}}
+	if version < fetchGroupsSince {
+		r.GroupId = group
+		r.Topics = []generated.OffsetFetchRequestTopic{{Name: topic, PartitionIndexes: partitions}}
+		return &r
+	}
 	one := generated.DefaultOffsetFetchRequestGroup()
 	one.GroupId = group
-	one.Topics = []generated.OffsetFetchRequestTopics{{Name: topic, PartitionIndexes: partitions}}
+	one.Topics = []generated.OffsetFetchRequestTopics{{Name: topic, TopicId: id, PartitionIndexes: partitions}}
 	r.Groups = append(r.Groups, one)
 	return &r
 }

@@ -87,21 +87,20 @@ func TestGroupsWithoutIggy(t *testing.T) {
 			t.Errorf("FindCoordinator v%d: %+v", version, row)
 		}
 	}
-	fetch := offsetFetchRequest("g", "t", 0)
-	for key, request := range map[int16]generated.Message{
-		generated.KeyOffsetFetch:            fetch,
-		generated.KeyJoinGroup:              joinRequest("g", "", "c"),
-		generated.KeySyncGroup:              syncRequest("g", "m", 1),
-		generated.KeyLeaveGroup:             leaveRequest("g", "m"),
-		generated.KeyListGroups:             &generated.ListGroupsRequest{},
-		generated.KeyDescribeGroups:         &generated.DescribeGroupsRequest{Groups: []string{"g"}},
-		generated.KeyDeleteGroups:           &generated.DeleteGroupsRequest{GroupsNames: []string{"g"}},
-		generated.KeyConsumerGroupHeartbeat: consumerHeartbeat("g", "m", 0),
-		generated.KeyConsumerGroupDescribe:  &generated.ConsumerGroupDescribeRequest{GroupIds: []string{"g"}},
-		generated.KeyOffsetDelete:           &generated.OffsetDeleteRequest{GroupId: "g"},
+	for key, request := range map[int16]func(int16) generated.Message{
+		generated.KeyOffsetFetch:            func(v int16) generated.Message { return offsetFetchRequest(v, "g", "t", wire.UUID{}, 0) },
+		generated.KeyJoinGroup:              func(int16) generated.Message { return joinRequest("g", "", "c") },
+		generated.KeySyncGroup:              func(int16) generated.Message { return syncRequest("g", "m", 1) },
+		generated.KeyLeaveGroup:             func(v int16) generated.Message { return leaveRequest(v, "g", "m") },
+		generated.KeyListGroups:             func(int16) generated.Message { return &generated.ListGroupsRequest{} },
+		generated.KeyDescribeGroups:         func(int16) generated.Message { return &generated.DescribeGroupsRequest{Groups: []string{"g"}} },
+		generated.KeyDeleteGroups:           func(int16) generated.Message { return &generated.DeleteGroupsRequest{GroupsNames: []string{"g"}} },
+		generated.KeyConsumerGroupHeartbeat: func(int16) generated.Message { return consumerHeartbeat("g", "m", 0) },
+		generated.KeyConsumerGroupDescribe:  func(int16) generated.Message { return &generated.ConsumerGroupDescribeRequest{GroupIds: []string{"g"}} },
+		generated.KeyOffsetDelete:           func(int16) generated.Message { return &generated.OffsetDeleteRequest{GroupId: "g"} },
 	} {
 		for version := routes[key].min; version <= routes[key].max; version++ {
-			answer, _ := f.call(t.Context(), key, version, request)
+			answer, _ := f.call(t.Context(), key, version, request(version))
 			if code := firstCode(answer); code != errorcode.CoordinatorLoadInProgress {
 				t.Errorf("key %d v%d: %+v, want 14", key, version, answer)
 			}
@@ -171,16 +170,16 @@ func TestAnEmptyGroupID(t *testing.T) {
 	t.Parallel()
 	f := newData(t, nil)
 	f.openGroups()
-	for key, request := range map[int16]generated.Message{
-		generated.KeyJoinGroup:             joinRequest("", "m", "c"),
-		generated.KeySyncGroup:             syncRequest("", "m", 1),
-		generated.KeyHeartbeat:             &generated.HeartbeatRequest{MemberId: "m"},
-		generated.KeyLeaveGroup:            leaveRequest("", "m"),
-		generated.KeyConsumerGroupDescribe: &generated.ConsumerGroupDescribeRequest{GroupIds: []string{""}},
-		generated.KeyOffsetDelete:          &generated.OffsetDeleteRequest{},
+	for key, request := range map[int16]func(int16) generated.Message{
+		generated.KeyJoinGroup:             func(int16) generated.Message { return joinRequest("", "m", "c") },
+		generated.KeySyncGroup:             func(int16) generated.Message { return syncRequest("", "m", 1) },
+		generated.KeyHeartbeat:             func(int16) generated.Message { return &generated.HeartbeatRequest{MemberId: "m"} },
+		generated.KeyLeaveGroup:            func(v int16) generated.Message { return leaveRequest(v, "", "m") },
+		generated.KeyConsumerGroupDescribe: func(int16) generated.Message { return &generated.ConsumerGroupDescribeRequest{GroupIds: []string{""}} },
+		generated.KeyOffsetDelete:          func(int16) generated.Message { return &generated.OffsetDeleteRequest{} },
 	} {
 		for version := routes[key].min; version <= routes[key].max; version++ {
-			answer, _ := f.call(t.Context(), key, version, request)
+			answer, _ := f.call(t.Context(), key, version, request(version))
 			if code := firstCode(answer); code != errorcode.InvalidGroupID {
 				t.Errorf("key %d v%d: %+v, want 24", key, version, answer)
 			}
@@ -226,7 +225,7 @@ func TestClassicGroupLivesInEveryVersion(t *testing.T) {
 		if answer, _ := f.call(t.Context(), generated.KeyHeartbeat, min(version, 4), beat); firstCode(answer) != errNone {
 			t.Errorf("v%d: heartbeat: %+v", version, answer)
 		}
-		if answer, _ := f.call(t.Context(), generated.KeyLeaveGroup, min(version, 5), leaveRequest(group, joined.MemberId)); firstCode(answer) != errNone {
+		if answer, _ := f.call(t.Context(), generated.KeyLeaveGroup, min(version, 5), leaveRequest(min(version, 5), group, joined.MemberId)); firstCode(answer) != errNone {
 			t.Errorf("v%d: leave: %+v", version, answer)
 		}
 	}
@@ -331,7 +330,7 @@ func TestAConsumerGroupIsServed(t *testing.T) {
 		join.SubscribedTopicNames = []string{"t"}
 		answer, _ := f.call(t.Context(), generated.KeyConsumerGroupHeartbeat, version, join)
 		got := answer.(*generated.ConsumerGroupHeartbeatResponse)
-		if got.ErrorCode != errNone || got.MemberEpoch != 1 {
+		if got.ErrorCode != errNone || got.MemberEpoch <= 0 {
 			t.Fatalf("v%d: %+v", version, got)
 		}
 		described, _ := f.call(t.Context(), generated.KeyConsumerGroupDescribe, version, &generated.ConsumerGroupDescribeRequest{GroupIds: []string{group}, IncludeAuthorizedOperations: true})
@@ -359,7 +358,7 @@ func TestGroupsSurviveTheBridge(t *testing.T) {
 	if err := f.h.groups.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if answer, _ := f.call(ctx, generated.KeyOffsetFetch, 7, offsetFetchRequest("g", "t", 0)); firstCode(answer) != errorcode.NotCoordinator {
+	if answer, _ := f.call(ctx, generated.KeyOffsetFetch, 7, offsetFetchRequest(7, "g", "t", wire.UUID{}, 0)); firstCode(answer) != errorcode.NotCoordinator {
 		t.Errorf("closed: %+v, want 16", answer)
 	}
 	user, password := f.engine.Credentials()
@@ -368,7 +367,7 @@ func TestGroupsSurviveTheBridge(t *testing.T) {
 		answer, _ := other.call(ctx, generated.KeyListGroups, 5, &generated.ListGroupsRequest{})
 		return firstCode(answer) == errNone
 	})
-	answer, _ := other.call(ctx, generated.KeyOffsetFetch, 7, offsetFetchRequest("g", "t", 0))
+	answer, _ := other.call(ctx, generated.KeyOffsetFetch, 7, offsetFetchRequest(7, "g", "t", wire.UUID{}, 0))
 	if rows := answer.(*generated.OffsetFetchResponse).Topics; len(rows) != 1 || rows[0].Partitions[0].CommittedOffset != 42 {
 		t.Errorf("fetched: %+v", answer)
 	}

@@ -57,8 +57,16 @@ func TestDefaults(t *testing.T) {
 		Embedded: Embedded{
 			DataDir: "./data", Fsync: FsyncInterval, FsyncInterval: time.Second, SegmentBytes: 1 << 30, Listen: "127.0.0.1:0", TLS: EmbeddedTLS{SelfSigned: true},
 		},
-		Bridge:          Bridge{StateStream: "__kafka_bridge", Topics: map[string]Location{}},
-		Topics:          Topics{AutoCreate: true, DefaultPartitions: 1},
+		Bridge: Bridge{StateStream: "__kafka_bridge", Topics: map[string]Location{}},
+		Topics: Topics{AutoCreate: true, DefaultPartitions: 1},
+		Groups: Groups{
+			InitialRebalanceDelay: 3 * time.Second, MinSessionTimeout: 6 * time.Second, MaxSessionTimeout: 30 * time.Minute, MaxSize: 1<<31 - 1,
+			OffsetsRetention: 7 * 24 * time.Hour, OffsetsRetentionCheck: 10 * time.Minute, OffsetsPartitions: 50, OffsetMetadataMaxBytes: 4096,
+			Consumer: ConsumerGroups{
+				SessionTimeout: 45 * time.Second, HeartbeatInterval: 5 * time.Second, MaxSize: 1<<31 - 1, AssignmentInterval: time.Second,
+				RegexRefresh: 10 * time.Minute,
+			},
+		},
 		Fetch:           Fetch{CacheBytes: 64 << 20},
 		HTTP:            HTTP{Listen: "127.0.0.1:9094"},
 		Log:             Log{Level: "info", Format: "text"},
@@ -153,6 +161,8 @@ func TestMistakesAreNamedWithKeySourceAndWhatIsAllowed(t *testing.T) {
 		"two passwords":                   {args: []string{"--iggy.password=x", "--iggy.password_file=y"}, want: []string{"set one of them"}},
 		"a password file that is missing": {args: []string{"--iggy.password_file=/nonexistent/password"}, want: []string{"iggy.password_file", "/nonexistent/password"}},
 		"messages above requests":         {args: []string{"--message.max.bytes=100MiB"}, want: []string{"message.max.bytes", "kafka.max_request_bytes"}},
+		"sessions without a timeout":      {args: []string{"--groups.min_session_timeout=31m"}, want: []string{"groups.min_session_timeout=31m0s (from flag", "groups.max_session_timeout=30m0s (from default"}},
+		"heartbeats as rare as sessions":  {args: []string{"--groups.consumer.heartbeat_interval=45s"}, want: []string{"groups.consumer.heartbeat_interval=45s", "below groups.consumer.session_timeout=45s"}},
 		"a file that is missing":          {args: []string{"--config=/nonexistent/bridge.yaml"}, want: []string{"/nonexistent/bridge.yaml", "flag --config"}},
 		"a file of another kind":          {args: []string{"--config=/nonexistent/bridge.txt"}, want: []string{"bridge.txt", ".yaml"}},
 		"several at once":                 {args: []string{"--log.level=loud", "--log.format=xml"}, want: []string{"log.level", "log.format"}},

@@ -48,7 +48,7 @@ func (s *shard) writeBatch() {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(s.c.ctx, s.c.tuning.AppendTimeout)
 	began := time.Now()
-	err := s.guarded(func() error { return s.log.Append(ctx, rs) })
+	err := guarded(func() error { return s.log.Append(ctx, rs) })
 	cancel()
 	s.c.options.Metrics.CoordinatorAppended(s.c.options.Name, len(rs), time.Since(began), err)
 	s.tell(rs, err)
@@ -61,8 +61,11 @@ func (s *shard) writeBatch() {
 
 // tell says which records are in the log.
 func (s *shard) tell(rs []records.Record, err error) {
-	if err == nil && s.c.options.Written != nil {
-		s.c.options.Written(rs)
+	if err != nil || s.c.options.Written == nil {
+		return
+	}
+	if err := guarded(func() error { s.c.options.Written(rs); return nil }); err != nil {
+		s.logger().WithError(err).Error("who was told of written records panicked")
 	}
 }
 
@@ -153,7 +156,7 @@ func (s *shard) compact() {
 	s.inFlight, s.queue = queued, nil
 	s.mu.Unlock()
 	began := time.Now()
-	err = s.guarded(func() error { return s.log.Compact(s.c.ctx, slices.Values(snapshot)) })
+	err = guarded(func() error { return s.log.Compact(s.c.ctx, slices.Values(snapshot)) })
 	s.c.options.Metrics.CoordinatorCompacted(s.c.options.Name, len(snapshot), time.Since(began), err)
 	for _, e := range queued {
 		s.tell(e.records, err)
@@ -177,7 +180,7 @@ func (s *shard) putOffCompaction() {
 
 // snapshot encodes the machine's state.
 func (s *shard) snapshot() (rs []records.Record, err error) {
-	err = s.guarded(func() error {
+	err = guarded(func() error {
 		rs = slices.AppendSeq(make([]records.Record, 0, s.machine.Live()), s.machine.Snapshot())
 		return nil
 	})
@@ -188,7 +191,7 @@ func (s *shard) snapshot() (rs []records.Record, err error) {
 var errPanic = errors.New("panic")
 
 // guarded turns a panic of f into an error.
-func (s *shard) guarded(f func() error) (err error) {
+func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: %v", errPanic, v)

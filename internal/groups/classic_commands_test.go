@@ -1,6 +1,8 @@
 package groups
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"kafka-iggy-bridge/generated"
@@ -158,7 +160,7 @@ func traceState(w *world, c *command) {
 	for _, m := range d.Members {
 		w.printf("  %s%s %q\n", m.MemberId, showInstance(m.GroupInstanceId), m.MemberAssignment)
 	}
-	for pending := range g.pending {
+	for _, pending := range slices.Sorted(maps.Keys(g.pending)) {
 		w.printf("  pending %s\n", pending)
 	}
 }

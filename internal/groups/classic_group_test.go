@@ -2,6 +2,8 @@ package groups
 
 import (
 	"encoding/binary"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -207,5 +209,130 @@ func TestClassicReplayOfOldRecords(t *testing.T) {
 		case g.leader != "m1":
 			t.Errorf("version %d: %q leads, who is no member", version, g.leader)
 		}
+	}
+}
+
+func TestClassicVote(t *testing.T) {
+	t.Parallel()
+	names := func(s string) []string { return strings.Split(s, ",") }
+	for name, c := range map[string]struct {
+		members [][]string
+		want    string
+	}{
+		"the most votes":                           {[][]string{names("a,b"), names("b,a"), names("b,a")}, "b"},
+		"only what all know":                       {[][]string{names("a,b"), names("b,c"), names("c,b")}, "b"},
+		"a protocol that is named twice":           {[][]string{names("a,a,b"), names("b,a")}, "a"},
+		"a tie, as Kafka's hash map has it":        {[][]string{names("zzz,yy"), names("yy,zzz")}, "yy"},
+		"a tie in the other order":                 {[][]string{names("yy,zzz"), names("zzz,yy")}, "yy"},
+		"more protocols than the map begins with":  {rotations(16), "a"},
+		"a tie of names that are in one bucket":    {[][]string{names("Aa,BB"), names("BB,Aa")}, "Aa"},
+		"a tie with characters beyond sixteen bit": {[][]string{names("\U0001F600,z"), names("z,\U0001F600")}, "\U0001F600"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newClassicGroup(newWorld(t).shard, "g")
+			for i, protocols := range c.members {
+				m := &classicMember{id: strconv.Itoa(i)}
+				for _, p := range protocols {
+					m.protocols = append(m.protocols, classicProtocol{name: p})
+				}
+				g.add(m, parked{})
+			}
+			if got := g.vote(); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// rotations makes n members that prefer another one of n protocols each.
+func rotations(n int) (members [][]string) {
+	for i := range n {
+		var protocols []string
+		for j := range n {
+			protocols = append(protocols, string(rune('a'+(i+j)%n)))
+		}
+		members = append(members, protocols)
+	}
+	return members
+}
+
+// TestClassicTakesOverEmptyConsumerGroup checks that a consumer group without
+// members becomes a classic one when a classic client joins it, and only then.
+func TestClassicTakesOverEmptyConsumerGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.topics = NewTopicSet([]Topic{{Name: "t", ID: topicID("t"), Partitions: 1}})
+	others := w.shard.timers.Len()
+	for _, epoch := range []int32{0, -1} {
+		r := generated.DefaultConsumerGroupHeartbeatRequest()
+		r.GroupId, r.MemberId, r.MemberEpoch = "g", "0123456789012345678901", epoch
+		if epoch == 0 {
+			r.RebalanceTimeoutMs, r.SubscribedTopicNames = 60_000, []string{"t"}
+			r.TopicPartitions = []generated.ConsumerGroupHeartbeatRequestTopicPartitions{}
+		}
+		w.send(w.client("new"), 68, 1, &r)
+	}
+	if g, ok := w.shard.groups["g"].(*consumerGroup); !ok || g.checkDelete() != errorcode.None {
+		t.Fatalf("no empty consumer group: %v", w.shard.groups)
+	}
+	w.run("join m1 id=m1-9")
+	if _, ok := w.shard.groups["g"].(*consumerGroup); !ok {
+		t.Error("a client with a member id that nobody knows took the group over")
+	}
+	w.run("sync m1 gen=1 version=4")
+	w.run("join m1 id= version=3")
+	w.run("tick 3s")
+	g, ok := w.shard.groups["g"].(*classicGroup)
+	if !ok || g.phase != classicCompleting {
+		t.Fatalf("the group was not taken over: %v", w.shard.groups["g"])
+	}
+	if live := snapshotOf(t, w.shard); len(live) != 1 {
+		t.Errorf("records of the consumer group are left: %q", live)
+	}
+	g.drop()
+	if n := w.shard.timers.Len(); n != others {
+		t.Errorf("%d timers are left", n-others)
+	}
+}
+
+// TestClassicFromMembers checks how a group of another protocol becomes a
+// classic one: stable, with sessions, and what its members were assigned.
+func TestClassicFromMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := newClassicGroup(w.shard, "g")
+	g.generation = 5
+	for _, id := range []string{"a", "b"} {
+		g.add(&classicMember{
+			id: id, sessionTimeout: 10_000, rebalanceTimeout: 60_000, protocolType: consumerProtocolType, assignment: []byte("for " + id),
+			protocols: []classicProtocol{{"range", subscription(w, []string{"t"})}},
+		}, parked{})
+	}
+	g.stabilize()
+	w.shard.groups["g"] = g
+	g.store()
+	g.startSessions()
+	w.settle()
+	w.client("m").memberID = "b"
+	for _, c := range []struct{ step, want string }{
+		{"heartbeat m gen=5", "m <- HeartbeatResponse{}\n"},
+		{"sync m gen=5 version=3", "m <- SyncGroupResponse{Assignment:\"for b\"}\n"},
+		{"state", "generation 5 leader \"a\" Stable\n  a \"for a\"\n  b \"for b\"\n"},
+	} {
+		if got := w.run(c.step); got != c.want {
+			t.Errorf("%s: %s, want %s", c.step, got, c.want)
+		}
+	}
+	if g.kind() != "classic" || g.protocolType() != "consumer" || !g.subscribedTo("t") || g.subscribedTo("u") {
+		t.Errorf("%s group for %q", g.kind(), g.protocolType())
+	}
+	g.prepareRebalance()
+	if got := w.run("heartbeat m gen=5"); got != "m <- HeartbeatResponse{REBALANCE_IN_PROGRESS}\n" {
+		t.Error(got)
+	}
+	w.run("tick 1h")
+	if g.phase != classicEmpty {
+		t.Errorf("members that never came are still there: %s", g.phase)
 	}
 }

@@ -7,6 +7,10 @@ import (
 	"kafka-iggy-bridge/internal/wire"
 )
 
+// classicJoinRetry is how often it is looked, at most, whether a group of static
+// members can go on, where they ask for a shorter rebalance timeout.
+const classicJoinRetry = time.Second
+
 // rebalanceOrComplete begins a rebalance, or ends the join phase of the present
 // one if nobody is missing.
 func (g *classicGroup) rebalanceOrComplete() {
@@ -55,13 +59,13 @@ func (g *classicGroup) prepareRebalance() {
 	case g.allJoined():
 		g.completeJoin()
 	default:
-		g.scheduleJoin()
+		g.scheduleJoin(g.maxRebalanceTimeout())
 	}
 }
 
 // scheduleJoin ends the join phase when the members had their time.
-func (g *classicGroup) scheduleJoin() {
-	g.s.timers.Set(g.joinKey(), g.s.now.Add(g.maxRebalanceTimeout()), func(time.Time) { g.completeJoin() })
+func (g *classicGroup) scheduleJoin(timeout time.Duration) {
+	g.s.timers.Set(g.joinKey(), g.s.now.Add(timeout), func(time.Time) { g.completeJoin() })
 }
 
 // scheduleInitialJoin ends the join phase of a group that was empty after a
@@ -95,7 +99,7 @@ func (g *classicGroup) completeJoin() {
 	if len(g.members) > 0 && !g.electLeader() {
 		// Only static members are left and none of them is there. Either one comes,
 		// or their sessions end.
-		g.scheduleJoin()
+		g.scheduleJoin(max(g.maxRebalanceTimeout(), classicJoinRetry))
 		return
 	}
 

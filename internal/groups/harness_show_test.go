@@ -118,6 +118,9 @@ func showBytes(b []byte) string {
 			return "topics(" + strings.Join(m.Topics, ",") + ")"
 		}
 	}
+	if text, ok := showEmbedded(b); ok {
+		return text
+	}
 	return strconv.Quote(string(b))
 }
 

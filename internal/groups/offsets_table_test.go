@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -213,40 +212,5 @@ func TestSnapshotIsWhatWasCommitted(t *testing.T) {
 			t.Errorf("a record with timestamp %d", r.Timestamp)
 		}
 		break
-	}
-}
-
-// BenchmarkLoadOffsets loads a million offsets and says how much memory they take.
-func BenchmarkLoadOffsets(b *testing.B) {
-	for _, shape := range []struct{ groups, topics, partitions int }{
-		{1000, 10, 100},
-		{1_000_000, 1, 1},
-	} {
-		b.Run(fmt.Sprintf("%d groups x %d topics x %d partitions", shape.groups, shape.topics, shape.partitions), func(b *testing.B) {
-			at := time.UnixMilli(1_000_000)
-			var rs []records.Record
-			for g := range shape.groups {
-				for t := range shape.topics {
-					for p := range shape.partitions {
-						o := committedOffset{partition: int32(p), offset: 1 << 40, commitMs: at.UnixMilli(), expireMs: noExpiry, topicID: wire.UUID{byte(t)}}
-						rs = append(rs, offsetRecord(at, fmt.Sprintf("group-%d", g), fmt.Sprintf("topic-%d", t), &o))
-					}
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				s := NewShard(DefaultConfig(), func() *TopicSet { return NewTopicSet(nil) })
-				before := heapInUse()
-				for i := range rs {
-					if err := s.Replay(&rs[i]); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(heapInUse()-before)/(1<<20), "MiB")
-				if s.Live() != len(rs) {
-					b.Fatalf("%d records live, want %d", s.Live(), len(rs))
-				}
-			}
-		})
 	}
 }

@@ -97,6 +97,14 @@ func TestMetricsAreServed(t *testing.T) {
 	m.CacheLookup(true)
 	m.CacheLookup(false)
 	m.Unreadable("orders", 3)
+	m.CoordinatorLoaded("groups", 7, time.Second, nil)
+	m.CoordinatorLoaded("groups", 0, time.Second, errors.New("away"))
+	m.CoordinatorAppended("groups", 3, time.Millisecond, nil)
+	m.CoordinatorAppended("groups", 4, time.Millisecond, errors.New("cut"))
+	m.CoordinatorCompacted("groups", 1, time.Millisecond, nil)
+	m.CoordinatorCompacted("groups", 1, time.Millisecond, errors.New("cut"))
+	m.Rebalanced()
+	m.CollectGroups(func() map[GroupState]int { return map[GroupState]int{{Type: "classic", State: "Stable"}: 2} })
 	_, body := get(t, e, "/metrics")
 	for _, line := range []string{
 		`kafka_bridge_requests_total{api="Fetch",error="0",version="18"} 3`,
@@ -118,6 +126,16 @@ func TestMetricsAreServed(t *testing.T) {
 		`kafka_bridge_iggy_reconnects_total 1`,
 		`kafka_bridge_iggy_ambiguous_appends_total{outcome="missing"} 1`,
 		`kafka_bridge_cache_hits_total 1`,
+		`kafka_bridge_coordinator_loads_total{coordinator="groups"} 2`,
+		`kafka_bridge_coordinator_load_errors_total{coordinator="groups"} 1`,
+		`kafka_bridge_coordinator_loaded_records_total{coordinator="groups"} 7`,
+		`kafka_bridge_coordinator_appends_total{coordinator="groups"} 2`,
+		`kafka_bridge_coordinator_append_errors_total{coordinator="groups"} 1`,
+		`kafka_bridge_coordinator_appended_records_total{coordinator="groups"} 3`,
+		`kafka_bridge_coordinator_compactions_total{coordinator="groups"} 2`,
+		`kafka_bridge_coordinator_compaction_errors_total{coordinator="groups"} 1`,
+		`kafka_bridge_group_rebalances_total 1`,
+		`kafka_bridge_groups{state="Stable",type="classic"} 2`,
 		`kafka_bridge_cache_misses_total 1`,
 		`kafka_bridge_unreadable_messages_total{partition="3",topic="orders"} 1`,
 		`kafka_bridge_build_info{version="v1"} 1`,
