@@ -16,6 +16,8 @@ type Bridge struct {
 	log       logrus.FieldLogger
 	metrics   Metrics
 	transport transport
+	inner     transport // Iggy as it is, without internal topics
+	internals *internals
 	ids       *idSource
 	cache     *batchCache
 	catalog   *catalog
@@ -52,17 +54,19 @@ func New(config Config) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
 	b := &Bridge{
-		config:    config,
-		log:       config.Logger,
-		metrics:   config.Metrics,
-		transport: config.transport,
-		ids:       ids,
-		cache:     newBatchCache(config.CacheBytes, config.Metrics),
-		kick:      make(chan string, 64),
+		config:  config,
+		log:     config.Logger,
+		metrics: config.Metrics,
+		inner:   config.transport,
+		ids:     ids,
+		cache:   newBatchCache(config.CacheBytes, config.Metrics),
+		kick:    make(chan string, 64),
 	}
-	if b.transport == nil {
-		b.transport = newSDKPool(config)
+	if b.inner == nil {
+		b.inner = newSDKPool(config)
 	}
+	b.internals = newInternals(b)
+	b.transport = &internalTransport{transport: b.inner, internals: b.internals}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.catalog = newCatalog(b)
 	b.state = newStateStore(b)
@@ -238,7 +242,11 @@ func (b *Bridge) lookAround() error {
 	if err := b.state.refresh(ctx); err != nil {
 		return err
 	}
-	return b.catalog.load(ctx)
+	if err := b.catalog.load(ctx); err != nil {
+		return err
+	}
+	b.internals.sweep(ctx)
+	return nil
 }
 
 // lookAgain compares one topic with Iggy.

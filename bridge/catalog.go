@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,6 +30,7 @@ type catalog struct {
 	streams  map[string]streamInfo // as last listed
 	checked  map[string]time.Time  // when a topic was last compared with Iggy
 	hidden   map[string]string     // what Iggy has and Kafka cannot see, and why
+	version  atomic.Uint64         // grows when topics or partitions come or go
 
 	// naming serialises what makes and deletes the topic of a name.
 	naming keyedLocks
@@ -99,6 +101,9 @@ func (c *catalog) load(ctx context.Context) error {
 		if err := c.compare(ctx, now); err != nil {
 			return err
 		}
+		if err := c.loadInternals(); err != nil {
+			return err
+		}
 		c.mu.Lock()
 		c.streams, c.loaded, c.loadedAt = now, true, begun
 		c.mu.Unlock()
@@ -144,6 +149,9 @@ func (c *catalog) candidates(streams map[string]streamInfo) []string {
 	}
 	old := make([]string, 0, len(c.byName))
 	for name, t := range c.byName {
+		if t.Internal {
+			continue
+		}
 		if _, ok := streams[t.location.Stream]; !ok {
 			names[name] = true
 		} else if config.Stream == "" || overridden(config, name) {
@@ -272,6 +280,9 @@ func (c *catalog) place(name string, id [16]byte, info topicInfo, config TopicCo
 		t.state = newTopicState(b, name, id, info)
 	}
 	c.byName[name], c.byID[id] = t, t
+	if before == nil || before.ID != id || before.Partitions != t.Partitions {
+		c.version.Add(1)
+	}
 	return t, replaced
 }
 
@@ -301,10 +312,14 @@ func (c *catalog) hide(name string, at Location, why string) {
 	}
 }
 
-// lost takes a topic out of the catalog.
+// lost takes a topic out of the catalog. Internal topics stay, whatever Iggy has
+// under their names.
 func (c *catalog) lost(name string) {
 	c.mu.Lock()
 	t := c.byName[name]
+	if t != nil && t.Internal {
+		t = nil
+	}
 	if t != nil {
 		c.dropLocked(t)
 	}
@@ -318,6 +333,7 @@ func (c *catalog) lost(name string) {
 // dropLocked ends a topic's life in the catalog.
 func (c *catalog) dropLocked(t *Topic) {
 	t.state.gone.Store(true)
+	c.version.Add(1)
 	delete(c.byName, t.Name)
 	delete(c.byID, t.ID)
 	c.bridge.cache.dropTopic(t.state)

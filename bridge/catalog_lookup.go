@@ -14,6 +14,9 @@ func (c *catalog) lookFresh(ctx context.Context, name string) (*Topic, error) {
 	if err := c.bridge.state.ready(); err != nil {
 		return nil, err
 	}
+	if internalTopics[name] {
+		return c.lookInternal(name)
+	}
 	name = strings.Clone(name) // it is kept, and may be a view of a request
 	at := c.bridge.config.locate(name)
 	info, err := c.bridge.transport.topic(ctx, at)

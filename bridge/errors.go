@@ -42,11 +42,22 @@ var (
 	ErrInvalidConfig = errors.New("invalid topic configuration")
 	// ErrTooManyTopics says that Iggy cannot hold another stream or topic.
 	ErrTooManyTopics = errors.New("iggy cannot hold more streams or topics")
+	// ErrGroupNotFound says that Iggy has no consumer group of that name.
+	ErrGroupNotFound = errors.New("iggy has no such consumer group")
+	// ErrGroupActive says that a consumer group of Iggy's has members.
+	ErrGroupActive = errors.New("the iggy consumer group has members")
+	// ErrInvalidConsumer says that Iggy cannot have a consumer or group of that
+	// name.
+	ErrInvalidConsumer = errors.New("iggy allows no consumer of that name")
 	// ErrOffsetOutOfRange says that an offset is below the log's start or above
 	// its end.
 	ErrOffsetOutOfRange = errors.New("offset out of range")
 	// ErrRecordTooLarge says that a record exceeds what an Iggy message holds.
 	ErrRecordTooLarge = errors.New("record is too large for an iggy message")
+	// ErrLogChanged says that a CompactedLog is not as it was loaded: it was not
+	// loaded at all, another bridge has written to it, or an earlier call failed.
+	// It must be loaded anew.
+	ErrLogChanged = errors.New("the log must be loaded anew")
 	// ErrCorruptBatch says that a produced batch cannot be read.
 	ErrCorruptBatch = errors.New("record batch cannot be read")
 )
@@ -64,6 +75,7 @@ const (
 	codeMessageTooLarge         int16 = 10
 	codeCoordinatorLoading      int16 = 14
 	codeCoordinatorNotAvailable int16 = 15
+	codeNotCoordinator          int16 = 16
 	codeInvalidTopic            int16 = 17
 	codeTopicAuthorization      int16 = 29
 	codeTopicAlreadyExists      int16 = 36
@@ -109,6 +121,7 @@ var errorCodes = []struct {
 	// Java's gives up on codes that Fetch does not have. Admin clients retry on
 	// NOT_CONTROLLER until their own timeout, but give up on REQUEST_TIMED_OUT.
 	{ErrOutcomeUnknown, codeRequestTimedOut, codeRequestTimedOut, codeRequestTimedOut, codeRequestTimedOut},
+	{ErrLogChanged, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeNotCoordinator},
 	{ErrClosed, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorNotAvailable},
 	{ErrUnavailable, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorNotAvailable},
 	{ErrNotReady, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorLoading},

@@ -27,6 +27,9 @@ type fakeIggy struct {
 	after func(call fakeCall) error
 
 	calls map[string]int
+
+	offsets map[fakeOffsetKey]uint64
+	groups  map[fakeGroupKey]*fakeGroup
 }
 
 // fakeCall is a call that a hook sees.
@@ -55,7 +58,13 @@ type fakePartition struct {
 }
 
 func newFakeIggy() *fakeIggy {
-	return &fakeIggy{byName: make(map[string]*fakeStream), now: time.Now, calls: make(map[string]int)}
+	return &fakeIggy{
+		byName:  make(map[string]*fakeStream),
+		now:     time.Now,
+		calls:   make(map[string]int),
+		offsets: make(map[fakeOffsetKey]uint64),
+		groups:  make(map[fakeGroupKey]*fakeGroup),
+	}
 }
 
 func (f *fakeIggy) config() Config { return Config{transport: f} }
@@ -144,6 +153,9 @@ func (f *fakeIggy) topics(_ context.Context, stream string) (out []topicInfo, er
 			for _, t := range s.topics {
 				info := t.info
 				info.partitionCount = uint32(len(t.partitions))
+				for _, p := range t.partitions {
+					info.messages += uint64(len(p.messages))
+				}
 				out = append(out, info)
 			}
 		}

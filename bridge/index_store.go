@@ -39,6 +39,9 @@ func (b *Bridge) restoreIndex(ctx context.Context, p *partition, end int64) {
 // read from the log again when it is needed.
 func (b *Bridge) saveIndexes(ctx context.Context) {
 	for _, t := range b.catalog.list() {
+		if t.Internal {
+			continue // nobody asks often, and their logs are short
+		}
 		for _, p := range t.state.all() {
 			if err := ctx.Err(); err != nil {
 				return

@@ -93,6 +93,9 @@ func (b *Bridge) SetTopicConfigs(ctx context.Context, name string, configs map[s
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseInternal(before); err != nil {
+		return nil, err
+	}
 	info, err := b.transport.topic(ctx, before.location)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,15 @@ func (b *Bridge) Topics(ctx context.Context) ([]*Topic, error) {
 	return b.catalog.list(), nil
 }
 
+// KnownTopics are the topics that are known now, sorted by name. Unlike Topics it
+// never asks Iggy.
+func (b *Bridge) KnownTopics() []*Topic { return b.catalog.list() }
+
+// TopicsVersion is a number that grows whenever a topic or a partition comes or
+// goes, as far as this bridge knows: who has seen a number need not look at the
+// topics again before it has changed. It costs next to nothing.
+func (b *Bridge) TopicsVersion() uint64 { return b.catalog.version.Load() }
+
 // Topic finds a topic by name. One that the catalog does not have is looked for
 // in Iggy. The error is ErrTopicNotFound when there is none.
 func (b *Bridge) Topic(ctx context.Context, name string) (*Topic, error) {
@@ -259,6 +268,9 @@ func (b *Bridge) CreatePartitions(ctx context.Context, name string, total int32)
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseInternal(t); err != nil {
+		return nil, err
+	}
 	if total <= t.Partitions || total > maxPartitions {
 		return nil, fmt.Errorf("%w: topic %s has %d partitions and cannot have %d", ErrInvalidPartitions, name, t.Partitions, total)
 	}
@@ -307,6 +319,9 @@ func (b *Bridge) deleteTopic(ctx context.Context, name string, id *[16]byte) err
 	defer unlock()
 	t, err := b.existing(ctx, name)
 	if err != nil {
+		return err
+	}
+	if err := refuseInternal(t); err != nil {
 		return err
 	}
 	if id != nil && t.ID != *id {

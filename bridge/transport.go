@@ -119,6 +119,30 @@ type transport interface {
 	// fails with errMaybeAppended when that may have happened all the same.
 	append(ctx context.Context, at *partitionRef, messages []message) error
 	read(ctx context.Context, at *partitionRef, r readRequest) (readResult, error)
+
+	// storedOffset is the offset of the last message that a consumer or group has
+	// consumed; ok is false when none is stored, or no such group or partition
+	// exists.
+	storedOffset(ctx context.Context, of offsetOwner, at Location, partition uint32) (offset uint64, ok bool, err error)
+	// storeOffset fails with ErrOffsetOutOfRange above the partition's last
+	// message. For a group the calling connection must be a member, see joinGroup.
+	storeOffset(ctx context.Context, of offsetOwner, at Location, partition uint32, offset uint64) error
+	// deleteOffset succeeds when nothing was stored.
+	deleteOffset(ctx context.Context, of offsetOwner, at Location, partition uint32) error
+	// groupMembers counts the members of a group of Iggy's, or fails with
+	// ErrGroupNotFound.
+	groupMembers(ctx context.Context, at Location, group string) (int, error)
+	createGroup(ctx context.Context, at Location, group string) error
+	// joinGroup makes the connection that these calls use a member, until
+	// leaveGroup or its end.
+	joinGroup(ctx context.Context, at Location, group string) error
+	leaveGroup(ctx context.Context, at Location, group string) error
+}
+
+// offsetOwner is whose offset is stored: a single consumer or a group, by name.
+type offsetOwner struct {
+	group bool
+	name  string
 }
 
 // Errors of the transport that do not leave the package.

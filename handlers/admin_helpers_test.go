@@ -63,7 +63,11 @@ func newAdminAt(t testing.TB, bc bridge.Config, change func(*Config, *bridge.Con
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeWithin(t, "bridge", b.Close) })
-	return &adminFixture{t: t, h: New(c, b, &counted{}, adminLog()), b: b}
+	groupOptions := groupOptionsOf(t)
+	coordinator := NewGroupCoordinator(b, groupOptions)
+	coordinator.Start()
+	t.Cleanup(func() { closeWithin(t, "coordinator", coordinator.Close) })
+	return &adminFixture{t: t, h: New(c, b, coordinator, &counted{}, adminLog()), b: b}
 }
 
 func closeWithin(t testing.TB, what string, end func(context.Context) error) {

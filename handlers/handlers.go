@@ -16,6 +16,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/coordinator"
 )
 
 // Config is what handlers need to know of the configuration.
@@ -68,19 +69,23 @@ type Metrics interface {
 	Produced(records, bytes int)
 	// Fetched counts records sent and the bytes of their batches.
 	Fetched(records, bytes int)
+	// Rebalanced counts a classic group whose members have joined a generation.
+	Rebalanced()
 }
 
 // Handlers holds what the handlers share. It is safe for concurrent use.
 type Handlers struct {
 	config  Config
 	bridge  *bridge.Bridge
+	groups  *coordinator.Coordinator
 	metrics Metrics
 	log     logrus.FieldLogger
 }
 
-// New returns the handlers over a bridge.
-func New(config Config, b *bridge.Bridge, metrics Metrics, log logrus.FieldLogger) *Handlers {
-	return &Handlers{config: config, bridge: b, metrics: metrics, log: log}
+// New returns the handlers over a bridge and the coordinator of its groups (see
+// NewGroupCoordinator).
+func New(config Config, b *bridge.Bridge, groups *coordinator.Coordinator, metrics Metrics, log logrus.FieldLogger) *Handlers {
+	return &Handlers{config: config, bridge: b, groups: groups, metrics: metrics, log: log}
 }
 
 // Lookup returns the endpoint of an API key, or false when it is not served.

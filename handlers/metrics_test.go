@@ -7,7 +7,7 @@ import (
 
 // counted is what handlers counted.
 type counted struct {
-	producedRecords, producedBytes, fetchedRecords, fetchedBytes atomic.Int64
+	producedRecords, producedBytes, fetchedRecords, fetchedBytes, rebalances atomic.Int64
 }
 
 func (c *counted) Produced(records, bytes int) {
@@ -19,6 +19,8 @@ func (c *counted) Fetched(records, bytes int) {
 	c.fetchedRecords.Add(int64(records))
 	c.fetchedBytes.Add(int64(bytes))
 }
+
+func (c *counted) Rebalanced() { c.rebalances.Add(1) }
 
 func TestRecordsAreCounted(t *testing.T) {
 	t.Parallel()

@@ -31,17 +31,21 @@ const (
 // findTopic returns the topic of that name or, with byID, of that id; else Kafka's
 // code when there is none or when that cannot be told because Iggy is away.
 func (h *Handlers) findTopic(ctx context.Context, name string, id wire.UUID, byID bool) (t *bridge.Topic, code int16) {
-	var err error
+	t, err := h.lookUpTopic(ctx, name, id, byID)
+	return t, partitionCode(err, byID)
+}
+
+// lookUpTopic is findTopic with the bridge's error.
+func (h *Handlers) lookUpTopic(ctx context.Context, name string, id wire.UUID, byID bool) (*bridge.Topic, error) {
 	switch {
 	case !byID:
 		// The bridge may remember names, and this one is a view of the frame.
-		t, err = h.bridge.Topic(ctx, strings.Clone(name))
+		return h.bridge.Topic(ctx, strings.Clone(name))
 	case id.IsZero():
-		err = bridge.ErrTopicIDNotFound
+		return nil, bridge.ErrTopicIDNotFound
 	default:
-		t, err = h.bridge.TopicByID(ctx, id)
+		return h.bridge.TopicByID(ctx, id)
 	}
-	return t, partitionCode(err, byID)
 }
 
 // partitionCode is Kafka's code for an error in a partition's row. A topic that

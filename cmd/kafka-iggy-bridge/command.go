@@ -28,6 +28,12 @@ var version string
 // errRuntime marks what went wrong after the configuration was accepted.
 var errRuntime = errors.New("the bridge has failed")
 
+// commandError is what went wrong in a command that was understood.
+type commandError struct{ error }
+
+// Unwrap gives the error itself.
+func (e commandError) Unwrap() error { return e.error }
+
 // run executes a command line and returns the exit code. Signals end a running
 // bridge: the first in order, the second at once.
 func run(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) int {
@@ -42,7 +48,7 @@ func run(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) int 
 	if _, printErr := fmt.Fprintf(stderr, "kafka-iggy-bridge: %v\n", err); printErr != nil {
 		return exitFailed
 	}
-	if errors.Is(err, errRuntime) {
+	if failed := (commandError{}); errors.Is(err, errRuntime) || errors.As(err, &failed) {
 		return exitFailed
 	}
 	return exitUsage
@@ -68,7 +74,7 @@ func rootCommand(signals <-chan os.Signal) *cobra.Command {
 		},
 	}
 	config.AddFlags(root.PersistentFlags())
-	root.AddCommand(engineCommand(signals), configCommand(), versionCommand())
+	root.AddCommand(engineCommand(signals), groupsCommand(), configCommand(), versionCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }

@@ -4,6 +4,7 @@
 //
 //	kafka-iggy-bridge [flags]          run the bridge
 //	kafka-iggy-bridge engine [flags]   run the embedded engine alone, for Iggy's own clients
+//	kafka-iggy-bridge groups …         list, describe, reset and hand over Kafka's consumer groups
 //	kafka-iggy-bridge config [flags]   print the effective configuration
 //	kafka-iggy-bridge version          print the version
 package main

@@ -18,7 +18,10 @@ import (
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/handlers"
 	"kafka-iggy-bridge/internal/config"
+	"kafka-iggy-bridge/internal/coordinator"
 	"kafka-iggy-bridge/internal/engine"
+	"kafka-iggy-bridge/internal/groups"
+	"kafka-iggy-bridge/internal/offsetmirror"
 	"kafka-iggy-bridge/internal/server"
 	"kafka-iggy-bridge/internal/telemetry"
 )
@@ -40,7 +43,9 @@ type app struct {
 	listener net.Listener
 	engine   *engine.Engine // nil when Iggy is elsewhere
 	bridge   *bridge.Bridge
-	http     *telemetry.Endpoint // nil when switched off
+	groups   *coordinator.Coordinator
+	mirror   *offsetmirror.Mirror // nil when switched off
+	http     *telemetry.Endpoint  // nil when switched off
 	server   *server.Server
 	served   chan error
 	ending   atomic.Bool
@@ -104,6 +109,13 @@ func (a *app) start(ctx context.Context) error {
 	if err := a.bridge.Start(ctx); err != nil {
 		return fmt.Errorf("start the bridge: %w", err)
 	}
+	options := a.groupOptions()
+	if a.config.Groups.MirrorOffsets {
+		a.mirror = offsetmirror.New(a.bridge.ConsumerOffsets(), a.log)
+		options.Written = a.mirror.Written
+	}
+	a.groups = handlers.NewGroupCoordinator(a.bridge, options)
+	a.groups.Start()
 	host, port, err := splitAddress(a.advertised())
 	if err != nil {
 		return fmt.Errorf("kafka.advertised: %w", err)
@@ -115,7 +127,8 @@ func (a *app) start(ctx context.Context) error {
 		AutoCreate:        a.config.Topics.AutoCreate,
 		DefaultPartitions: int32(a.config.Topics.DefaultPartitions),
 		MaxMessageBytes:   int32(a.config.MessageMaxBytes),
-	}, a.bridge, a.metrics, a.log)
+	}, a.bridge, a.groups, a.metrics, a.log)
+	a.metrics.CollectGroups(func() map[telemetry.GroupState]int { return groupCounts(ctx, registry) })
 	if a.config.HTTP.Listen != "" {
 		if a.http, err = telemetry.StartEndpoint(ctx, a.config.HTTP.Listen, a.metrics, a.ready, a.log); err != nil {
 			return err
@@ -143,6 +156,32 @@ func (a *app) ready() error {
 // bridgeConfig opens the engine where one is wanted, and says how to reach Iggy.
 func (a *app) bridgeConfig() (bridge.Config, error) {
 	c := a.config
+	bc := iggyConfig(c)
+	bc.ClusterID = c.Kafka.ClusterID
+	bc.TopicDefaults = map[string]string{"max.message.bytes": strconv.FormatInt(c.MessageMaxBytes, 10)}
+	bc.CacheBytes = c.Fetch.CacheBytes
+	bc.Logger, bc.Metrics = a.log, a.metrics
+	if bc.CacheBytes == 0 {
+		bc.CacheBytes = -1 // 0 would be the bridge's default
+	}
+	if c.Iggy.Address != "" {
+		return bc, nil
+	}
+	e, err := openEngine(c, a.log)
+	if err != nil {
+		return bc, err
+	}
+	a.engine = e
+	bc.Address = e.Addr().String()
+	bc.Username, bc.Password = e.Credentials()
+	// The connection never leaves this process, so there is nobody to be verified.
+	bc.TLS = bridge.TLSConfig{Enabled: c.Embedded.TLS.Enabled, SkipVerify: true}
+	return bc, nil
+}
+
+// iggyConfig is how the configured Iggy is reached, and where topics lie there.
+// The address is empty for the embedded engine.
+func iggyConfig(c *config.Config) bridge.Config {
 	bc := bridge.Config{
 		Address:  c.Iggy.Address,
 		Username: c.Iggy.Username,
@@ -161,31 +200,11 @@ func (a *app) bridgeConfig() (bridge.Config, error) {
 		Stream:          c.Bridge.Stream,
 		StateStream:     c.Bridge.StateStream,
 		Topics:          make(map[string]bridge.Location, len(c.Bridge.Topics)),
-		ClusterID:       c.Kafka.ClusterID,
-		TopicDefaults:   map[string]string{"max.message.bytes": strconv.FormatInt(c.MessageMaxBytes, 10)},
-		CacheBytes:      c.Fetch.CacheBytes,
-		Logger:          a.log,
-		Metrics:         a.metrics,
-	}
-	if bc.CacheBytes == 0 {
-		bc.CacheBytes = -1 // 0 would be the bridge's default
 	}
 	for name, place := range c.Bridge.Topics {
 		bc.Topics[name] = bridge.Location{Stream: place.Stream, Topic: place.Topic}
 	}
-	if c.Iggy.Address != "" {
-		return bc, nil
-	}
-	e, err := openEngine(c, a.log)
-	if err != nil {
-		return bc, err
-	}
-	a.engine = e
-	bc.Address = e.Addr().String()
-	bc.Username, bc.Password = e.Credentials()
-	// The connection never leaves this process, so there is nobody to be verified.
-	bc.TLS = bridge.TLSConfig{Enabled: c.Embedded.TLS.Enabled, SkipVerify: true}
-	return bc, nil
+	return bc
 }
 
 func (a *app) serverOptions() server.Options {
@@ -200,6 +219,39 @@ func (a *app) serverOptions() server.Options {
 		ReadTimeout:         k.RequestReadTimeout,
 		WriteTimeout:        k.WriteTimeout,
 	}
+}
+
+// groupOptions say how groups are coordinated.
+func (a *app) groupOptions() handlers.GroupOptions {
+	g := a.config.Groups
+	return handlers.GroupOptions{
+		Config: groups.Config{
+			MinSessionTimeout:          g.MinSessionTimeout,
+			MaxSessionTimeout:          g.MaxSessionTimeout,
+			InitialRebalanceDelay:      g.InitialRebalanceDelay,
+			MaxSize:                    g.MaxSize,
+			OffsetMetadataMaxBytes:     int(g.OffsetMetadataMaxBytes),
+			OffsetsRetention:           g.OffsetsRetention,
+			OffsetsRetentionCheck:      g.OffsetsRetentionCheck,
+			ConsumerSessionTimeout:     g.Consumer.SessionTimeout,
+			ConsumerHeartbeatInterval:  g.Consumer.HeartbeatInterval,
+			ConsumerMaxSize:            g.Consumer.MaxSize,
+			ConsumerAssignmentInterval: g.Consumer.AssignmentInterval,
+			RegexRefreshInterval:       g.Consumer.RegexRefresh,
+		},
+		Partitions: int32(g.OffsetsPartitions),
+		Metrics:    a.metrics,
+		Logger:     a.log,
+	}
+}
+
+// groupCounts counts groups for the metrics.
+func groupCounts(ctx context.Context, h *handlers.Handlers) map[telemetry.GroupState]int {
+	counts := make(map[telemetry.GroupState]int)
+	for kind, n := range h.GroupCounts(ctx) {
+		counts[telemetry.GroupState(kind)] = n
+	}
+	return counts
 }
 
 // stop closes what start has opened, the other way round, within shutdown.grace:
@@ -219,6 +271,15 @@ func (a *app) stop() error {
 		errs = append(errs, a.server.Shutdown(serving), <-a.served)
 	case a.listener != nil:
 		errs = append(errs, a.listener.Close())
+	}
+	if a.groups != nil {
+		errs = append(errs, a.groups.Close(closing))
+	}
+	if a.mirror != nil {
+		// The commits themselves are safe: this ends no bridge in disorder.
+		if err := a.mirror.Close(closing); err != nil {
+			a.log.WithError(err).Warn("Iggy's consumer offsets are behind")
+		}
 	}
 	if a.bridge != nil {
 		errs = append(errs, a.bridge.Close(closing))

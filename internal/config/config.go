@@ -9,6 +9,7 @@ type Config struct {
 	Embedded Embedded
 	Bridge   Bridge
 	Topics   Topics
+	Groups   Groups
 	Fetch    Fetch
 	HTTP     HTTP
 	Log      Log
@@ -134,6 +135,40 @@ type Bridge struct {
 type Topics struct {
 	AutoCreate        bool
 	DefaultPartitions int
+}
+
+// Groups is how consumer groups are coordinated. Kafka's names for these are with
+// the keys.
+type Groups struct {
+	// InitialRebalanceDelay is how long a new classic group waits for members.
+	InitialRebalanceDelay time.Duration
+	// MinSessionTimeout and MaxSessionTimeout bound what classic members ask for.
+	MinSessionTimeout, MaxSessionTimeout time.Duration
+	// MaxSize is the number of members of a classic group.
+	MaxSize int
+	// OffsetsRetention is how long the offsets of a group without members live,
+	// OffsetsRetentionCheck how often those that have expired are looked for.
+	OffsetsRetention, OffsetsRetentionCheck time.Duration
+	// OffsetsPartitions is how many partitions __consumer_offsets is made with.
+	OffsetsPartitions int
+	// OffsetMetadataMaxBytes bounds the metadata of an offset.
+	OffsetMetadataMaxBytes int64
+	// MirrorOffsets stores commits as offsets of Iggy's consumers too.
+	MirrorOffsets bool
+	Consumer      ConsumerGroups
+}
+
+// ConsumerGroups is how groups of the protocol of KIP-848 are coordinated.
+type ConsumerGroups struct {
+	// SessionTimeout and HeartbeatInterval are what members are given.
+	SessionTimeout, HeartbeatInterval time.Duration
+	// MaxSize is the number of members of a group.
+	MaxSize int
+	// AssignmentInterval is the least time between two assignments of a group.
+	AssignmentInterval time.Duration
+	// RegexRefresh is how often subscriptions to regular expressions are matched
+	// with the topics anew.
+	RegexRefresh time.Duration
 }
 
 // Fetch is how records are served.

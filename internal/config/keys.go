@@ -44,6 +44,8 @@ type key struct {
 const (
 	maxDuration = int64(24 * time.Hour)
 	gib         = int64(1) << 30
+	// maxRetention is 100 years.
+	maxRetention = 36_500 * maxDuration
 )
 
 func str(p func(*Config) *string) func(*Config, any) {
@@ -69,7 +71,7 @@ func span(p func(*Config) *time.Duration) func(*Config, any) {
 // keys are all keys, in the order in which they are documented.
 func keys() []key {
 	var all []key
-	for _, group := range [][]key{kafkaKeys(), kafkaLimitKeys(), iggyKeys(), iggyTuningKeys(), embeddedKeys(), topicKeys(), operationKeys()} {
+	for _, group := range [][]key{kafkaKeys(), kafkaLimitKeys(), iggyKeys(), iggyTuningKeys(), embeddedKeys(), topicKeys(), groupKeys(), consumerGroupKeys(), operationKeys()} {
 		all = append(all, group...)
 	}
 	return all
@@ -228,6 +230,58 @@ func topicKeys() []key {
 		{name: "fetch.cache_bytes", kind: kindBytes, def: "64MiB", min: 0, max: 1024 * gib,
 			doc: "Memory for recent record batches, which serve consumers that keep up. 0 turns the cache off.",
 			set: size(func(c *Config) *int64 { return &c.Fetch.CacheBytes })},
+	}
+}
+
+func groupKeys() []key {
+	return []key{
+		{name: "groups.initial_rebalance_delay", kind: kindDuration, def: "3s", min: 0, max: maxDuration,
+			doc: "Time that a new group of the classic protocol waits for more members (Kafka's group.initial.rebalance.delay.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.InitialRebalanceDelay })},
+		{name: "groups.min_session_timeout", kind: kindDuration, def: "6s", min: int64(time.Millisecond), max: maxDuration,
+			doc: "Least session timeout that members of classic groups may ask for (group.min.session.timeout.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.MinSessionTimeout })},
+		{name: "groups.max_session_timeout", kind: kindDuration, def: "30m", min: int64(time.Millisecond), max: maxDuration,
+			doc: "Greatest session timeout that members of classic groups may ask for (group.max.session.timeout.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.MaxSessionTimeout })},
+		{name: "groups.max_size", kind: kindInt, def: "2147483647", min: 1, max: math.MaxInt32,
+			doc: "Members that a classic group may have (group.max.size).",
+			set: num(func(c *Config) *int { return &c.Groups.MaxSize })},
+		{name: "groups.offsets_retention", kind: kindDuration, def: "168h", min: int64(time.Millisecond), max: maxRetention,
+			doc: "Time for which the offsets of a group without members, or of a topic that it does not consume any more, are kept (offsets.retention.minutes).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.OffsetsRetention })},
+		{name: "groups.offsets_retention_check", kind: kindDuration, def: "10m", min: int64(time.Millisecond), max: maxDuration,
+			doc: "How often offsets that have expired are looked for (offsets.retention.check.interval.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.OffsetsRetentionCheck })},
+		{name: "groups.offsets_partitions", kind: kindInt, def: "50", min: 1, max: 1000,
+			doc: "Partitions that __consumer_offsets is made with (offsets.topic.num.partitions). It keeps the number it was made with.",
+			set: num(func(c *Config) *int { return &c.Groups.OffsetsPartitions })},
+		{name: "groups.offset_metadata_max_bytes", kind: kindBytes, def: "4096", min: 0, max: math.MaxInt16,
+			doc: "Greatest size of the text that a consumer may commit with an offset (offset.metadata.max.bytes).",
+			set: size(func(c *Config) *int64 { return &c.Groups.OffsetMetadataMaxBytes })},
+		{name: "groups.mirror_offsets", kind: kindBool, def: "false",
+			doc: "Store what groups commit in Iggy as well, as the offsets of a consumer named like the group, for Iggy's own tools to see. Kafka clients never read it. In Iggy a stored offset keeps retention from deleting what lies above it: a group that stops consuming then holds its topics' messages until its offsets expire or are deleted.",
+			set: flag(func(c *Config) *bool { return &c.Groups.MirrorOffsets })},
+	}
+}
+
+func consumerGroupKeys() []key {
+	return []key{
+		{name: "groups.consumer.session_timeout", kind: kindDuration, def: "45s", min: int64(time.Millisecond), max: maxDuration,
+			doc: "Time after which a member of a consumer group (KIP-848) that is not heard of is removed (group.consumer.session.timeout.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.Consumer.SessionTimeout })},
+		{name: "groups.consumer.heartbeat_interval", kind: kindDuration, def: "5s", min: int64(time.Millisecond), max: maxDuration,
+			doc: "How often members of consumer groups are told to send heartbeats (group.consumer.heartbeat.interval.ms). Less than groups.consumer.session_timeout.",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.Consumer.HeartbeatInterval })},
+		{name: "groups.consumer.max_size", kind: kindInt, def: "2147483647", min: 1, max: math.MaxInt32,
+			doc: "Members that a consumer group may have (group.consumer.max.size).",
+			set: num(func(c *Config) *int { return &c.Groups.Consumer.MaxSize })},
+		{name: "groups.consumer.assignment_interval", kind: kindDuration, def: "1s", min: 0, max: maxDuration,
+			doc: "Least time between two assignments of a consumer group (group.consumer.assignment.interval.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.Consumer.AssignmentInterval })},
+		{name: "groups.consumer.regex_refresh", kind: kindDuration, def: "10m", min: int64(10 * time.Millisecond), max: maxDuration,
+			doc: "How often subscriptions of consumer groups to regular expressions are matched with the topics anew (group.consumer.regex.refresh.interval.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Groups.Consumer.RegexRefresh })},
 	}
 }
 

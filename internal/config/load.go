@@ -252,6 +252,20 @@ func (c *Config) check() []error {
 	if err := c.checkEmbeddedTLS(); err != nil {
 		errs = append(errs, err)
 	}
+	return append(errs, c.checkGroups()...)
+}
+
+// checkGroups looks at the times of groups that depend on each other.
+func (c *Config) checkGroups() []error {
+	var errs []error
+	if g := c.Groups; g.MinSessionTimeout > g.MaxSessionTimeout {
+		errs = append(errs, fmt.Errorf("groups.min_session_timeout=%s (from %s) must not exceed groups.max_session_timeout=%s (from %s)",
+			g.MinSessionTimeout, c.values["groups.min_session_timeout"].source, g.MaxSessionTimeout, c.values["groups.max_session_timeout"].source))
+	}
+	if g := c.Groups.Consumer; g.HeartbeatInterval >= g.SessionTimeout {
+		errs = append(errs, fmt.Errorf("groups.consumer.heartbeat_interval=%s (from %s) has to be below groups.consumer.session_timeout=%s (from %s)",
+			g.HeartbeatInterval, c.values["groups.consumer.heartbeat_interval"].source, g.SessionTimeout, c.values["groups.consumer.session_timeout"].source))
+	}
 	return errs
 }
 

@@ -216,6 +216,9 @@ func Open(opts Options) (*Engine, error) {
 	if err := e.listen(); err != nil {
 		return nil, errors.Join(err, e.closeFiles(true))
 	}
+	if err := e.folder.writeContact(storedContact{Address: e.Addr().String(), TLS: e.opts.TLS != nil, SelfSigned: e.opts.SelfSigned}); err != nil {
+		return nil, errors.Join(err, e.Close(context.Background()))
+	}
 	e.startTasks()
 	e.log.WithFields(logrus.Fields{"address": e.Addr().String(), "data_dir": opts.DataDir, "fsync": string(opts.Fsync)}).
 		Info("engine started")

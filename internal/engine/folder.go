@@ -200,11 +200,12 @@ func (f *folder) sync() error {
 
 // close unlocks the folder; clean says that the next start may trust its files.
 func (f *folder) close(clean bool) error {
-	var err error
+	err := f.removeContact()
 	if clean {
-		err = os.Remove(filepath.Join(f.dir, runningFile))
-		if err == nil {
-			err = f.sync()
+		if removeErr := os.Remove(filepath.Join(f.dir, runningFile)); removeErr != nil {
+			err = errors.Join(err, removeErr)
+		} else {
+			err = errors.Join(err, f.sync())
 		}
 	}
 	return errors.Join(err, f.unlock())

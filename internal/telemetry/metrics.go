@@ -68,6 +68,8 @@ type Metrics struct {
 	cacheHits      prometheus.Counter
 	cacheMisses    prometheus.Counter
 
+	coordinator coordinatorCollectors
+
 	// series holds the children of requests and latency that were used before:
 	// a look-up by labels costs more than the rest of counting a request.
 	series sync.Map // requestKey → *requestSeries
@@ -97,6 +99,7 @@ func NewMetrics(version string) *Metrics {
 	m.connectionCollectors()
 	m.recordCollectors()
 	m.iggyCollectors()
+	m.coordinatorCollectors()
 	build := gaugeVec("build_info", "The bridge's version; the value is always 1.", "version")
 	build.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(build, collectors.NewGoCollector(),
