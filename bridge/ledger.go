@@ -140,7 +140,7 @@ func (p *partition) hasLedger() bool {
 	switch {
 	case pl.ledger != nil:
 		return true
-	case now.Sub(pl.absentAt) < absentFor:
+	case now.Sub(pl.absentAt) < absentFor, IsReservedTopic(p.topic.name):
 		return false
 	}
 	if _, ok := b.state.get(p.ledgerKey()); ok {
@@ -234,8 +234,8 @@ func replayMessage(l *producers.Ledger, d *decoded, m *message) {
 // admit decides what becomes of a batch or marker, before it is written where
 // the log is expected to end. What was written before is not written again.
 func (p *partition) admit(ctx context.Context, job *Pending, expected int64) (before *producers.Appended, err error) {
-	if !job.batch.HasProducer() {
-		return nil, nil
+	if !job.batch.HasProducer() || IsReservedTopic(p.topic.name) {
+		return nil, nil // the bridge writes its own topics, markers of its own among it
 	}
 	if err := p.openLedger(ctx, expected); err != nil {
 		return nil, err
