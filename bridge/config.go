@@ -17,7 +17,9 @@ const (
 	DefaultRefreshInterval  = 5 * time.Second
 	DefaultWatchInterval    = 250 * time.Millisecond
 	DefaultCacheBytes       = 64 << 20
-	DefaultStateStream      = "__kafka_bridge"
+
+	DefaultProducerIDExpiration = 24 * time.Hour
+	DefaultStateStream          = "__kafka_bridge"
 )
 
 // Config says how a Bridge reaches Iggy and how it lays Kafka's topics out
@@ -70,6 +72,10 @@ type Config struct {
 	// CacheBytes bounds the memory for recent batches over all partitions. 0 is
 	// DefaultCacheBytes; a negative value turns the cache off.
 	CacheBytes int64
+
+	// ProducerIDExpiration is how long a partition remembers a producer that writes
+	// nothing (producer.id.expiration.ms). 0 is DefaultProducerIDExpiration.
+	ProducerIDExpiration time.Duration
 
 	// Logger receives the bridge's log. Nil discards it.
 	Logger logrus.FieldLogger
@@ -155,6 +161,7 @@ func (c Config) withDefaults() (Config, error) {
 		{&c.OperationTimeout, DefaultOperationTimeout},
 		{&c.RefreshInterval, DefaultRefreshInterval},
 		{&c.WatchInterval, DefaultWatchInterval},
+		{&c.ProducerIDExpiration, DefaultProducerIDExpiration},
 	} {
 		if *d.value < 0 {
 			return c, fmt.Errorf("bridge: a time of %v is negative", *d.value)

@@ -51,10 +51,6 @@ func (d *decoded) decode(m *message) {
 		if err := d.decodeForeign(m); err != nil {
 			d.markUnreadable(m, err)
 		}
-	default:
-		// Control records always have a key, and so kafka.v: no Iggy client's
-		// message can be taken for one and vanish from consumers' sight.
-		d.control = d.stamp.Flags&idControl != 0 && d.transactional
 	}
 }
 
@@ -83,6 +79,7 @@ type mappedHeaders struct {
 	version  []byte
 	envelope []byte
 	value    []byte
+	control  []byte
 }
 
 // decodeOurs reads a message with kafka.v; ours is false for one without.
@@ -101,13 +98,19 @@ func (d *decoded) decodeOurs(m *message) (ours bool, err error) {
 	if mapped.version == nil {
 		return false, nil
 	}
-	if len(mapped.version) != 1 || mapped.version[0] != mappingVersion {
-		return true, fmt.Errorf("unknown mapping version %x", mapped.version)
-	}
 	if broken != nil {
 		return true, broken
 	}
-	if err != nil {
+	switch {
+	case len(mapped.version) == 1 && mapped.version[0] == controlVersion && mapped.control != nil && d.transactional && d.stamp.Flags&idControl != 0:
+		// Its id says so as well: no Iggy client's message can be taken for a control
+		// record by chance and vanish from consumers' sight.
+		d.control = true
+		d.Value = present(m.Payload)
+		return true, err
+	case len(mapped.version) != 1 || mapped.version[0] != mappingVersion:
+		return true, fmt.Errorf("unknown mapping version %x", mapped.version)
+	case err != nil:
 		return true, err
 	}
 	if mapped.envelope != nil {
@@ -146,6 +149,8 @@ func (d *decoded) mappedHeader(mapped *mappedHeaders, h userHeader) error {
 		mapped.value = h.value
 	case headerEnvelope:
 		mapped.envelope = h.value
+	case headerControl:
+		mapped.control = h.value
 	case headerTime:
 		if len(h.value) != 8 {
 			return fmt.Errorf("a timestamp of %d bytes", len(h.value))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -155,7 +156,9 @@ func (e *encoder) run(batch *records.Batch, opts encodeOptions, start uint64, st
 		} else {
 			m.Header.Id = opts.ids.id(ids + uint64(i))
 		}
-		if err := e.fill(&m, r, exact); err != nil {
+		if batch.IsControl() {
+			e.fillControl(&m, r, exact)
+		} else if err := e.fill(&m, r, exact); err != nil {
 			return false, fmt.Errorf("record %d: %w", i, err)
 		}
 		e.bytes += len(m.Payload) + len(m.UserHeaders)
@@ -263,6 +266,35 @@ func (e *encoder) fillEnvelope(m *message, r *records.Record, exact bool) {
 	from = len(e.slab)
 	e.slab = appendEnvelope(e.slab, r)
 	m.Payload = e.slab[from:len(e.slab):len(e.slab)]
+}
+
+// fillControl gives m the key and the value of a control record. The name of
+// what it says is for who looks at the log with Iggy's tools.
+func (e *encoder) fillControl(m *message, r *records.Record, exact bool) {
+	from := len(e.slab)
+	e.slab = appendUserHeader(e.slab, headerVersion, "", iggcon.Raw, []byte{controlVersion})
+	e.slab = appendUserHeader(e.slab, headerControl, "", iggcon.String, controlName(r.Key))
+	e.slab = appendUserHeader(e.slab, headerKey, "", iggcon.Raw, r.Key)
+	e.appendTime(r, exact)
+	m.UserHeaders = e.slab[from:len(e.slab):len(e.slab)]
+	m.Payload = r.Value
+	m.Header.PayloadLength = uint32(len(m.Payload))
+	m.Header.UserHeaderLength = uint32(len(m.UserHeaders))
+}
+
+// controlName is the value of kafka.control.
+func controlName(key []byte) string {
+	kind, err := records.ParseControlType(key)
+	switch {
+	case err != nil:
+		return "unknown"
+	case kind == records.ControlCommit:
+		return "commit"
+	case kind == records.ControlAbort:
+		return "abort"
+	default:
+		return strconv.Itoa(int(kind))
+	}
 }
 
 func (e *encoder) appendTime(r *records.Record, exact bool) {

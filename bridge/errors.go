@@ -3,6 +3,8 @@ package bridge
 import (
 	"context"
 	"errors"
+
+	"kafka-iggy-bridge/internal/producers"
 )
 
 // Errors on which callers decide. Most come wrapped, with what happened.
@@ -81,6 +83,10 @@ const (
 	codeInvalidConfig           int16 = 40
 	codeNotController           int16 = 41
 	codePolicyViolation         int16 = 44
+	codeOutOfOrderSequence      int16 = 45
+	codeInvalidProducerEpoch    int16 = 47
+	codeInvalidTxnState         int16 = 48
+	codeCoordinatorFenced       int16 = 52
 	codeKafkaStorageError       int16 = 56
 	codeUnknownTopicID          int16 = 100
 )
@@ -130,6 +136,10 @@ var errorCodes = []struct {
 	{ErrOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange},
 	{ErrRecordTooLarge, codeMessageTooLarge, codeMessageTooLarge, codeMessageTooLarge, codeMessageTooLarge},
 	{ErrCorruptBatch, codeCorruptMessage, codeCorruptMessage, codeCorruptMessage, codeCorruptMessage},
+	{producers.ErrSequence, codeOutOfOrderSequence, codeOutOfOrderSequence, codeOutOfOrderSequence, codeOutOfOrderSequence},
+	{producers.ErrEpoch, codeInvalidProducerEpoch, codeInvalidProducerEpoch, codeInvalidProducerEpoch, codeInvalidProducerEpoch},
+	{producers.ErrTransactionState, codeInvalidTxnState, codeInvalidTxnState, codeInvalidTxnState, codeInvalidTxnState},
+	{producers.ErrCoordinatorEpoch, codeCoordinatorFenced, codeCoordinatorFenced, codeCoordinatorFenced, codeCoordinatorFenced},
 	{ErrUnauthorized, codeTopicAuthorization, codeTopicAuthorization, codeTopicAuthorization, codeTopicAuthorization},
 	{ErrTopicExists, codeTopicAlreadyExists, codeTopicAlreadyExists, codeTopicAlreadyExists, codeTopicAlreadyExists},
 	{ErrInvalidTopicName, codeInvalidTopic, codeInvalidTopic, codeInvalidTopic, codeInvalidTopic},

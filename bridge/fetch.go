@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -35,10 +36,19 @@ func (b *Bridge) Fetch(ctx context.Context, t *Topic, partition int32, spec Fetc
 	start, hw, err := p.checkOffset(ctx, spec.Offset)
 	f := fetching{
 		Fetched: Fetched{HighWatermark: hw, LogStartOffset: start, LastStableOffset: hw},
-		spec:    spec, topic: t, partition: p, offset: spec.Offset,
+		spec:    spec, topic: t, partition: p, offset: spec.Offset, limit: math.MaxInt64,
 	}
-	if err != nil || spec.Offset == hw {
+	if err != nil {
 		return f.Fetched, err
+	}
+	if f.LastStableOffset, err = p.stable(ctx, hw); err != nil {
+		return f.Fetched, err
+	}
+	if spec.Committed {
+		f.limit = f.LastStableOffset
+	}
+	if spec.Offset >= min(hw, f.limit) {
+		return f.Fetched, nil
 	}
 	if err := f.run(ctx); err != nil {
 		if len(f.Records) == 0 {
@@ -48,6 +58,9 @@ func (b *Bridge) Fetch(ctx context.Context, t *Topic, partition int32, spec Fetc
 		b.log.WithError(err).WithField("topic", t.Name).WithField("partition", partition).Debug("fetch cut short")
 	} else {
 		f.readAhead()
+	}
+	if spec.Committed {
+		f.Aborted = p.aborted(spec.Offset, f.offset)
 	}
 	return f.Fetched, nil
 }
@@ -87,6 +100,7 @@ type fetching struct {
 	topic     *Topic
 	partition *partition
 	offset    int64 // the next one to read
+	limit     int64 // the first offset that is not to be returned
 	size      int   // of Records
 	toCache   bool  // nothing is returned, everything goes to the cache
 }
@@ -104,12 +118,11 @@ func (f *fetching) add(raw []byte, end int64) {
 	f.size += len(raw)
 	f.offset = end
 	f.HighWatermark = max(f.HighWatermark, end)
-	f.LastStableOffset = f.HighWatermark
 }
 
 func (f *fetching) run(ctx context.Context) error {
 	cache := f.partition.topic.bridge.cache
-	for reads := 0; f.offset < f.HighWatermark; {
+	for reads := 0; f.offset < min(f.HighWatermark, f.limit); {
 		raw, end, ok := cache.get(f.partition, f.offset)
 		switch {
 		case ok && !f.fits(len(raw)):
@@ -151,7 +164,10 @@ func (f *fetching) read(ctx context.Context) (full bool, err error) {
 	}
 	p.observe(res.current+1, seen, at)
 	f.HighWatermark = max(f.HighWatermark, res.current+1)
-	f.LastStableOffset = f.HighWatermark
+	if last := f.offset + int64(len(messages)); last > f.limit {
+		// What lies behind belongs to open transactions, or is mixed with them.
+		messages = messages[:f.limit-f.offset]
+	}
 
 	bytes := 0
 	for i := range messages {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kafka-iggy-bridge/internal/producers"
 	"kafka-iggy-bridge/internal/records"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,15 +195,9 @@ func TestFetchKeepsTransactionsApart(t *testing.T) {
 	produce(t, b, topic, 0, batchOf(t, txn(1, 0), value("b"), value("c")))
 	produce(t, b, topic, 0, batchOf(t, txn(1, 2), value("d")))
 	produce(t, b, topic, 0, batchOf(t, txn(2, 0), value("e")))
-	raw, err := records.AppendEndTxnMarker(nil, records.BatchSpec{ProducerID: 1, ProducerEpoch: 2}, testTime, records.EndTxnMarker{Commit: true})
-	if err != nil {
+	if err := b.WriteMarker(testContext(t), topic, 0, producers.Marker{ProducerID: 1, Epoch: 2, Commit: true}); err != nil {
 		t.Fatal(err)
 	}
-	marker, _, err := records.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	produce(t, b, topic, 0, &marker)
 	got, err := b.Fetch(testContext(t), topic, 0, FetchSpec{MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func (b *Bridge) restoreIndex(ctx context.Context, p *partition, end int64) {
 	}
 }
 
-// saveIndexes stores the time indexes that changed. What cannot be saved is
+// saveIndexes stores the time indexes and the producers that changed. What cannot be saved is
 // read from the log again when it is needed.
 func (b *Bridge) saveIndexes(ctx context.Context) {
 	for _, t := range b.catalog.list() {
@@ -49,6 +49,10 @@ func (b *Bridge) saveIndexes(ctx context.Context) {
 			hw, known := p.watermark()
 			if !known {
 				continue
+			}
+			if err := p.tidyLedger(ctx); err != nil {
+				b.log.WithError(err).Warn("a partition's producers could not be stored")
+				return
 			}
 			b.restoreIndex(ctx, p, hw)
 			snapshot := p.index.snapshot()
@@ -71,9 +75,11 @@ func (b *Bridge) forget(t *Topic) {
 		ctx, cancel := context.WithTimeout(b.ctx, b.config.OperationTimeout)
 		defer cancel()
 		doomed := make(map[string]json.RawMessage)
-		for _, key := range b.state.keys(timeIndexKeys(t.ID)) {
-			if value, ok := b.state.get(key); ok {
-				doomed[key] = value
+		for _, keys := range []string{timeIndexKeys(t.ID), ledgerKeys(t.ID)} {
+			for _, key := range b.state.keys(keys) {
+				if value, ok := b.state.get(key); ok {
+					doomed[key] = value
+				}
 			}
 		}
 		if raw, ok := b.state.get(topicConfigPrefix + t.Name); ok {

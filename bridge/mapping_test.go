@@ -72,7 +72,7 @@ func mappingCases() []struct {
 	at := func(r rec) rec { r.Timestamp = testTime; return r }
 	producer := records.BatchSpec{HasProducer: true, ProducerID: 4711, ProducerEpoch: 3, BaseSequence: 2147483647}
 	txn := producer
-	txn.Transactional = true
+	txn.Transactional, txn.ProducerID, txn.BaseSequence = true, 4712, 0
 	return []struct {
 		name string
 		spec records.BatchSpec

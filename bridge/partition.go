@@ -72,6 +72,7 @@ type partition struct {
 
 	starts flights
 	index  timeIndex
+	ledger partitionLedger
 }
 
 func newTopicState(b *Bridge, name string, id [16]byte, info topicInfo) *topicState {
@@ -94,10 +95,11 @@ func (t *topicState) grow(n int) {
 	defer t.mu.Unlock()
 	for i := len(t.partitions); i < n; i++ {
 		t.partitions = append(t.partitions, &partition{
-			topic: t,
-			id:    int32(i),
-			ref:   newPartitionRef(t.location, uint32(i)),
-			index: newTimeIndex(),
+			topic:  t,
+			id:     int32(i),
+			ref:    newPartitionRef(t.location, uint32(i)),
+			index:  newTimeIndex(),
+			ledger: newPartitionLedger(),
 		})
 	}
 }
@@ -208,6 +210,7 @@ func (p *partition) shrankLocked(end int64) {
 	p.logStart = min(p.logStart, end)
 	b.cache.dropFrom(p, end)
 	p.index.truncate(end)
+	p.ledger.drop()
 }
 
 // raiseLocked sets a higher end and wakes those who wait for it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"kafka-iggy-bridge/internal/producers"
 	"kafka-iggy-bridge/internal/records"
 )
 
@@ -14,6 +15,7 @@ type Pending struct {
 	partition *partition
 	topic     *Topic
 	batch     *records.Batch
+	marker    *producers.Marker // set when batch is that marker
 	submitted time.Time
 
 	done    chan struct{}
@@ -77,7 +79,8 @@ func (job *Pending) finish(result Appended, err error) {
 // Produce appends a batch, which must have been validated, to a partition and
 // returns where it lies. It is Submit followed by Wait. Errors: whatever
 // ErrorCode knows; when it is ErrOutcomeUnknown the batch may have been
-// written, with all others it was not.
+// written, with all others it was not. With an error of package producers the
+// log's start is told all the same.
 func (b *Bridge) Produce(ctx context.Context, t *Topic, partition int32, batch *records.Batch) (Appended, error) {
 	job := newPending(t, batch)
 	p, err := b.partition(ctx, t, partition)
@@ -169,6 +172,14 @@ func (p *partition) append(ctx context.Context, job *Pending) (Appended, error) 
 	if err := ctx.Err(); err != nil {
 		return Appended{}, fmt.Errorf("waiting for earlier appends: %w", err)
 	}
+	expected, err := p.expected(ctx)
+	if err != nil {
+		return Appended{}, err
+	}
+	before, err := p.admit(ctx, job, expected)
+	if before != nil || err != nil {
+		return p.notAppended(before), err
+	}
 	if err := batch.Decompress(job.topic.Config.MaxDecompressedBytes()); err != nil {
 		return Appended{}, fmt.Errorf("%w: %w", ErrCorruptBatch, err)
 	}
@@ -181,21 +192,28 @@ func (p *partition) append(ctx context.Context, job *Pending) (Appended, error) 
 	if len(e.messages) == 0 {
 		return Appended{}, fmt.Errorf("%w: it has no records", ErrCorruptBatch)
 	}
-	expected, err := p.expected(ctx)
-	if err != nil {
-		return Appended{}, err
-	}
 	base, us, err := p.write(ctx, e.messages, expected)
 	if err != nil {
 		return Appended{}, err
 	}
 	ms := int64(us / 1000)
-	p.appended(job, e, base, ms, expected)
+	p.appended(ctx, job, e, base, ms, expected)
 	result := Appended{BaseOffset: base, LogAppendTime: records.NoTimestamp, LogStartOffset: p.knownStart()}
 	if appendTime {
 		result.LogAppendTime = ms
 	}
 	return result, nil
+}
+
+// notAppended is the answer to a batch that was appended before, or that its
+// producer must not send.
+func (p *partition) notAppended(before *producers.Appended) Appended {
+	result := Appended{BaseOffset: unknownOffset, LogAppendTime: records.NoTimestamp, LogStartOffset: p.knownStart()}
+	if before != nil {
+		// Kafka tells the batch's time here, whatever kind of time the topic has.
+		result.BaseOffset, result.LogAppendTime = before.Base, before.Timestamp
+	}
+	return result
 }
 
 // expected is the offset that the next append should get. The first append to
@@ -215,7 +233,7 @@ func (p *partition) expected(ctx context.Context) (int64, error) {
 }
 
 // appended brings the partition up to date after an append at base.
-func (p *partition) appended(job *Pending, e *encoder, base, appendMs, expected int64) {
+func (p *partition) appended(ctx context.Context, job *Pending, e *encoder, base, appendMs, expected int64) {
 	n := int64(len(e.messages))
 	b, now := p.topic.bridge, p.topic.bridge.config.Now()
 	maxTime, maxAt := e.maxTimestamp, base+int64(e.maxTimestampAt)
@@ -227,6 +245,8 @@ func (p *partition) appended(job *Pending, e *encoder, base, appendMs, expected 
 		p.shrank(base)
 	}
 	p.index.add(base, base+n, maxTime, maxAt)
+	// Before the end is raised: whoever sees the records sees whose they are.
+	p.account(ctx, job, base, len(e.messages), maxTime)
 
 	p.mu.Lock()
 	// A compressed batch is kept even if nobody reads near the end: built anew from

@@ -18,7 +18,7 @@ type ahead struct {
 // already, the cache has it, or the cache is off.
 func (f *fetching) readAhead() {
 	p, b := f.partition, f.partition.topic.bridge
-	if !b.cache.enabled() || f.offset >= f.HighWatermark || f.size < f.spec.MaxBytes/2 || b.cache.has(p, f.offset) {
+	if !b.cache.enabled() || f.offset >= min(f.HighWatermark, f.limit) || f.size < f.spec.MaxBytes/2 || b.cache.has(p, f.offset) {
 		return
 	}
 	a := &ahead{from: f.offset, done: make(chan struct{})}
@@ -31,7 +31,7 @@ func (f *fetching) readAhead() {
 	if busy {
 		return
 	}
-	next := &fetching{Fetched: f.Fetched, topic: f.topic, partition: p, offset: f.offset, toCache: true}
+	next := &fetching{Fetched: f.Fetched, topic: f.topic, partition: p, offset: f.offset, limit: f.limit, toCache: true}
 	next.Records = nil
 	next.spec.MaxBytes = f.spec.MaxBytes
 	b.spawn(func() {

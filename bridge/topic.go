@@ -3,6 +3,8 @@ package bridge
 import (
 	"fmt"
 	"strings"
+
+	"kafka-iggy-bridge/internal/producers"
 )
 
 // Topic is a snapshot of a topic: it never changes, and stays usable when the
@@ -60,6 +62,9 @@ type FetchSpec struct {
 	MaxBytes int
 	// AtLeastOne returns the first batch even if it exceeds MaxBytes (KIP-74).
 	AtLeastOne bool
+	// Committed reads up to the last stable offset only, and says which
+	// transactions were aborted: read_committed.
+	Committed bool
 }
 
 // Fetched is what was read.
@@ -72,9 +77,12 @@ type Fetched struct {
 	HighWatermark int64
 	// LogStartOffset is the first offset that is still there.
 	LogStartOffset int64
-	// LastStableOffset is the offset behind the last record that is not in an
-	// open transaction.
+	// LastStableOffset is the offset of the first record that belongs to an open
+	// transaction, else the high watermark.
 	LastStableOffset int64
+	// Aborted are the aborted transactions with records among those returned, for
+	// reads of committed records. A consumer leaves their records out.
+	Aborted []producers.Aborted
 }
 
 // Size is the length of all batches together, in bytes.

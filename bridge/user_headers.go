@@ -19,6 +19,7 @@ const (
 	headerValue    = "kafka.value"
 	headerTime     = "kafka.ts"
 	headerEnvelope = "kafka.envelope"
+	headerControl  = "kafka.control"
 	reservedPrefix = "kafka."
 
 	valueNull  = "null"
@@ -26,8 +27,10 @@ const (
 )
 
 const (
-	// mappingVersion is the value of kafka.v.
+	// mappingVersion is the value of kafka.v of records, controlVersion that of
+	// control records: who knows only the former must not take them for records.
 	mappingVersion = 1
+	controlVersion = 2
 	// maxHeaderField bounds a header's key and value in bytes; neither is empty.
 	maxHeaderField = 255
 	// headerOverhead is what an entry takes besides its key and value.

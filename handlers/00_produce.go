@@ -30,7 +30,9 @@ import (
 //     transactional id in the request Kafka refuses the request with 53, with an
 //     empty one with 42. A request with a transactional id and plain batches is a
 //     plain one.
-//   - Sequences of idempotent producers are not checked yet.
+//   - The sequences of idempotent producers are checked (KIP-98, KIP-360): a batch
+//     that was written before is answered as it was then and not written again, a
+//     gap gets 45, an epoch that is over 47.
 //   - Records that are null are an empty batch, 87. Kafka 4.4.0 never answers them.
 //   - A partition that occurs twice is written twice. Kafka keeps the last batch.
 //   - Offsets are -1 in failed rows, but the log's start is told where the batch
@@ -339,6 +341,10 @@ func (p *producing) finish(a appending, result bridge.Appended, err error) {
 	}
 	p.failed = true
 	a.row.ErrorCode = partitionCode(err, p.byID)
+	switch a.row.ErrorCode {
+	case errOutOfOrderSequence, errInvalidProducerEpoch, errInvalidTxnState:
+		a.row.LogStartOffset = result.LogStartOffset
+	}
 	if errors.Is(err, bridge.ErrRecordTooLarge) || errors.Is(err, bridge.ErrCorruptBatch) {
 		a.row.ErrorMessage = wire.String(err.Error())
 	}

@@ -22,6 +22,9 @@ const (
 	errInvalidConfig                      int16 = 40
 	errInvalidRequest                     int16 = 42
 	errPolicyViolation                    int16 = 44
+	errOutOfOrderSequence                 int16 = 45
+	errInvalidProducerEpoch               int16 = 47
+	errInvalidTxnState                    int16 = 48
 	errInvalidProducerIDMapping           int16 = 49
 	errTransactionalIDAuthorizationFailed int16 = 53
 	errFetchSessionNotFound               int16 = 70

@@ -177,28 +177,31 @@ func TestProduceIdempotentBatches(t *testing.T) {
 	t.Parallel()
 	f := newData(t, nil)
 	f.topic("orders", 1)
-	idempotent := func(sequence int32, epoch int16, n int) []byte {
+	idempotent := func(producer int64, sequence int32, epoch int16, n int) []byte {
 		list := make([]record, n)
 		for i := range list {
 			list[i] = record{value: []byte(fmt.Sprint(sequence, "+", i)), timestamp: 1}
 		}
-		return batch(records.BatchSpec{HasProducer: true, ProducerID: 77, ProducerEpoch: epoch, BaseSequence: sequence}, list...)
+		return batch(records.BatchSpec{HasProducer: true, ProducerID: producer, ProducerEpoch: epoch, BaseSequence: sequence}, list...)
 	}
 	for _, c := range []struct {
 		name     string
+		producer int64
 		sequence int32
 		epoch    int16
 		n        int
 		want     int16
 	}{
-		{"an unknown producer may begin anywhere", 2147483646, 0, 2, 0},
-		{"the sequence goes on at 0", 0, 0, 1, 0},
-		{"a batch across the end of the sequence", 2147483646, 1, 4, 0},
-		{"the next after it", 2, 1, 1, 0},
-		{"the least sequence", math.MinInt32, 0, 1, 87},
-		{"no sequence", -1, 0, 1, 87},
+		{"an unknown producer may begin anywhere", 77, 2147483646, 0, 2, 0},
+		{"the sequence goes on at 0", 77, 0, 0, 1, 0},
+		{"a batch across the end of the sequence", 78, 2147483646, 1, 4, 0},
+		{"the next after it", 78, 2, 1, 1, 0},
+		{"the least sequence", 78, math.MinInt32, 0, 1, 87},
+		{"no sequence", 78, -1, 0, 1, 87},
+		{"a gap", 78, 9, 1, 1, 45},
+		{"an epoch that is over", 78, 3, 0, 1, 47},
 	} {
-		if got := f.produceRows(9, produceRequest(part{topic: "orders", records: idempotent(c.sequence, c.epoch, c.n)}))[0].ErrorCode; got != c.want {
+		if got := f.produceRows(9, produceRequest(part{topic: "orders", records: idempotent(c.producer, c.sequence, c.epoch, c.n)}))[0].ErrorCode; got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

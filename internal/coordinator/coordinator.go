@@ -88,6 +88,10 @@ type Options struct {
 	// between two appends of a partition, so it must not wait, and it must not keep
 	// the records.
 	Written func([]records.Record)
+	// Perform, unless nil, does what a machine wants done outside (Action.Effect).
+	// It must not wait: what takes time goes on a goroutine of its own, and the
+	// machine is told by Tell.
+	Perform func(effect any)
 	// Metrics and Logger receive what happens.
 	Metrics Metrics
 	Logger  logrus.FieldLogger
@@ -288,6 +292,39 @@ func (c *Coordinator) Call(ctx context.Context, key string, call statemachine.Ca
 		return nil, err
 	}
 	return shards[partitionFor(key, len(shards))].call(ctx, call)
+}
+
+// CallPartition is Call for the machine of a partition that the caller knows.
+func (c *Coordinator) CallPartition(ctx context.Context, partition int32, call statemachine.Call) (generated.Message, error) {
+	shards, err := c.shardsNow()
+	switch {
+	case err != nil:
+		return nil, err
+	case partition < 0 || int(partition) >= len(shards):
+		return nil, fmt.Errorf("%w: partition %d of %d", ErrNotOpen, partition, len(shards))
+	}
+	return shards[partition].call(ctx, call)
+}
+
+// Tell gives the machine that is responsible for a key a request that has no
+// answer. A machine that is not loaded is not told, which is ErrLoading or
+// ErrUnavailable: when it is loaded, it asks for what it needs.
+func (c *Coordinator) Tell(key string, body any) error {
+	shards, err := c.shardsNow()
+	if err != nil {
+		return err
+	}
+	return shards[partitionFor(key, len(shards))].tellMachine(body)
+}
+
+// PartitionFor is the partition that is responsible for a key, and false while
+// it is not known how many there are.
+func (c *Coordinator) PartitionFor(key string) (int32, bool) {
+	shards, err := c.shardsNow()
+	if err != nil {
+		return 0, false
+	}
+	return int32(partitionFor(key, len(shards))), true
 }
 
 // CallAll gives a request to every machine, and returns the answers in the order

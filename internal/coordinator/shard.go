@@ -49,13 +49,14 @@ type shard struct {
 	compactFailures int
 }
 
-// entry is an action whose records are not written yet, with the answers that
-// wait for it.
+// entry is an action whose records are not written yet, with the answers and
+// effects that wait for it.
 type entry struct {
 	scope   string
 	records []records.Record
 	bytes   int
 	answers []held
+	effects []any
 }
 
 // held is an answer that is not sent yet.
@@ -135,6 +136,20 @@ func (s *shard) submit(call statemachine.Call) (*waiter, statemachine.Token, err
 	return w, call.Token, nil
 }
 
+// tellMachine lets the machine take a request that has no answer.
+func (s *shard) tellMachine(body any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.machine == nil {
+		return s.reason
+	}
+	s.event(nil, func(m statemachine.Machine, now time.Time) { m.Handle(now, statemachine.Call{Body: body}) })
+	return nil
+}
+
 // abandon stops waiting for an answer, and reports whether it has come.
 func (s *shard) abandon(w *waiter, token statemachine.Token) (done bool) {
 	s.mu.Lock()
@@ -165,14 +180,21 @@ func (s *shard) event(from *waiter, happen func(m statemachine.Machine, now time
 	s.startWriting()
 }
 
-// carryOut queues an action's records and sends its answer or attaches it to
-// the records that it waits for.
+// carryOut queues an action's records, and does the rest of it or attaches that
+// to the records that it waits for.
 func (s *shard) carryOut(a *statemachine.Action) {
 	e := s.last[a.Scope]
 	if len(a.Records) > 0 {
 		e = &entry{scope: a.Scope, records: a.Records, bytes: sizeOf(a.Records)}
 		s.queue = append(s.queue, e)
 		s.last[a.Scope] = e
+	}
+	if a.Effect != nil {
+		if e == nil {
+			s.c.options.Perform(a.Effect)
+		} else {
+			e.effects = append(e.effects, a.Effect)
+		}
 	}
 	if a.Answer == nil {
 		return

@@ -23,6 +23,7 @@ import (
 //	park SCOPE         answers when the scope is woken
 //	wake SCOPE         answers those who are parked, then itself
 //	later MS KEY VALUE sets in that time, and answers then
+//	effect SCOPE NAME  has something done outside, then answers
 //	panic              panics
 type toy struct {
 	values  map[string]string
@@ -82,6 +83,11 @@ func (m *toy) Handle(now time.Time, c statemachine.Call) {
 			m.actions = append(m.actions, statemachine.Action{Scope: words[1], Token: token, Answer: said("awake")})
 		}
 		delete(m.parked, words[1])
+	case "effect":
+		scope := strings.Clone(words[1])
+		m.actions = append(m.actions,
+			statemachine.Action{Scope: scope, Effect: strings.Clone(words[2])},
+			statemachine.Action{Scope: scope, Token: c.Token, Answer: said("ok")})
 	case "later":
 		var ms int
 		if _, err := fmt.Sscan(words[1], &ms); err != nil {

@@ -92,8 +92,8 @@ func (s *shard) cut(n int) []*entry {
 	return batch
 }
 
-// settle sends the answers that waited for what was in flight, or fails the
-// machine. The mutex is held.
+// settle sends the answers and performs the effects that waited for what was in
+// flight, or fails the machine. The mutex is held.
 func (s *shard) settle(err error) {
 	if s.machine == nil {
 		s.inFlight = nil
@@ -110,6 +110,9 @@ func (s *shard) settle(err error) {
 		}
 		for _, a := range e.answers {
 			a.waiter.finish(a.message, nil)
+		}
+		for _, effect := range e.effects {
+			s.c.options.Perform(effect)
 		}
 	}
 	s.inFlight = nil

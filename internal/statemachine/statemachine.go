@@ -25,10 +25,11 @@ type Call struct {
 	// ClientID and ClientHost describe the client: the host is its IP address
 	// with a slash in front, as Kafka's coordinator shows it.
 	ClientID, ClientHost string
-	// Body is the request message of Key. Its strings and bytes, and ClientID, are
-	// views of a frame that is released when Handle has returned: what the machine
-	// keeps, or puts into an action, it clones.
-	Body generated.Message
+	// Body is the request message of Key, or what the machine has for requests from
+	// within. Its strings and bytes, and ClientID, are views of a frame that is
+	// released when Handle has returned: what the machine keeps, or puts into an
+	// action, it clones.
+	Body any
 }
 
 // Action is something a machine wants done. Actions are carried out in their
@@ -43,6 +44,11 @@ type Action struct {
 	// Token and Answer, when Answer is not nil, answer a request.
 	Token  Token
 	Answer generated.Message
+	// Effect, when it is not nil, is something to be done outside of the machine,
+	// when answers of the scope would be sent. Whoever does it tells the machine by
+	// a request from within. It may get lost with the machine: one that is loaded
+	// asks for it again.
+	Effect any
 }
 
 // Machine is a coordinator of one partition. It is used by one goroutine at a
