@@ -6,6 +6,7 @@ SEED        ?= 44001
 FUZZTIME    ?= 10s
 GOTESTFLAGS ?=
 RUNFLAGS    ?=
+BENCHFLAGS  ?=
 
 BIN     := bin
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -17,7 +18,7 @@ GENERATED    := ./generated/...
 HAND_WRITTEN  = $(shell $(GO) list ./... | grep -v '/generated$$')
 
 .DEFAULT_GOAL := build
-.PHONY: build run test lint schemas generate vectors conformance bench-codec bench-bridge bench-engine fuzz clean
+.PHONY: build run test lint schemas generate vectors conformance bench-codec bench-bridge bench-engine bench-groups fuzz clean
 
 build:
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
@@ -65,6 +66,11 @@ bench-bridge: build
 # IGGY_USERNAME and IGGY_PASSWORD are set.
 bench-engine: build
 	$(GO) run ./internal/benchmarks/engine -binary $(BIN)/kafka-iggy-bridge
+
+# Consumer groups. 5,000 members are 5,000 connections: mind ulimit -n. Some of it
+# alone: BENCHFLAGS='-only commits,load'.
+bench-groups: build
+	$(GO) run ./internal/benchmarks/groups -binary $(BIN)/kafka-iggy-bridge $(BENCHFLAGS)
 
 # Every fuzz target for FUZZTIME, one after the other.
 fuzz:

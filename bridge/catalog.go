@@ -253,7 +253,9 @@ func (c *catalog) place(name string, id [16]byte, info topicInfo, config TopicCo
 	b := c.bridge
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.hidden, name)
+	if !internalTopics[name] { // what is hidden under such a name is another topic
+		delete(c.hidden, name)
+	}
 	delete(c.misses, name)
 	c.checked[name] = b.config.Now()
 	before := c.byName[name]

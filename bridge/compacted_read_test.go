@@ -226,26 +226,38 @@ func TestAppendAndCompactWakeThoseWhoWait(t *testing.T) {
 
 func TestWatchersThroughAnotherBridgeAreTold(t *testing.T) {
 	t.Parallel()
-	f := newFakeIggy()
-	config := f.config()
-	config.WatchInterval = 5 * time.Millisecond
+	config := iggyConfig(t)
+	config.WatchInterval = 20 * time.Millisecond
 	owner, reader := startBridge(t, config), startBridge(t, config)
 	l := openLog(t, owner, 1)
 	if _, err := reader.OpenInternalTopic(testContext(t), offsetsTopic, 4); err != nil {
 		t.Fatal(err)
 	}
 	topic := internalTopicOf(t, reader)
-	w := reader.Watch(testContext(t), []TopicPartition{{Topic: topic, Partition: 1, Offset: 0}})
-	defer w.Close()
-	appendLog(t, l, keyed("a", "1"))
-	select {
-	case <-w.C:
-	case <-testContext(t).Done():
-		t.Fatal("nobody was told")
-	}
-	recs, _, err := batchesFrom(t, reader, topic, 1, 0)
-	if diff := cmp.Diff([]string{"a"}, keysOf(recs)); diff != "" || err != nil {
-		t.Error(diff, err)
+	for n := range 4 {
+		hw, err := reader.HighWatermark(testContext(t), topic, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := reader.Watch(testContext(t), []TopicPartition{{Topic: topic, Partition: 1, Offset: hw}})
+		key := fmt.Sprint("key ", n)
+		if n == 2 {
+			compactLog(t, l, contents{"old": "1"})
+		}
+		appendLog(t, l, keyed(key, "1"))
+		select {
+		case <-w.C:
+		case <-testContext(t).Done():
+			t.Fatal("nobody was told")
+		}
+		w.Close()
+		eventually(t, 10*time.Second, func() error {
+			recs, _, err := batchesFrom(t, reader, topic, 1, hw)
+			if keys := keysOf(recs); err != nil || len(keys) == 0 || keys[len(keys)-1] != key {
+				return fmt.Errorf("append %d: read %v (%v)", n, keys, err)
+			}
+			return nil
+		})
 	}
 }
 

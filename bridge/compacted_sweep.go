@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -49,7 +50,7 @@ func (n *internals) sweep(ctx context.Context) {
 	n.mu.Unlock()
 	// One that took another's place may be left itself by now: it is the proof for
 	// that one, which goes first.
-	slices.SortFunc(due, func(a, b doomedGeneration) int { return a.due.Compare(b.due) })
+	slices.SortFunc(due, func(a, b doomedGeneration) int { return cmp.Compare(a.generation.base, b.generation.base) })
 	for _, d := range due {
 		if err := n.delete(ctx, d); err != nil {
 			n.bridge.log.WithError(err).WithField("iggy", d.generation.location.String()).

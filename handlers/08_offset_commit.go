@@ -16,7 +16,8 @@ import (
 //     are one append.
 //   - Topics and partitions that do not exist get 3, an unknown topic id 100, and
 //     do not keep the others from being committed. Their rows stand before the
-//     others', as Kafka's do.
+//     others', as Kafka's do, and only then a topic that the request has twice has
+//     one place in the answer.
 //   - Any offset may be committed, and for an empty group id, too.
 //   - Whether the member may commit, the group's coordinator decides (package
 //     groups); a retention time is taken as Kafka takes it.
@@ -48,7 +49,10 @@ func (h *Handlers) offsetCommit(ctx context.Context, req *Request, body *generat
 		// Kafka's answer to what does not fit into its log.
 		code = errorcode.InvalidCommitOffsetSize
 	}
-	if code == errorcode.None {
+	switch {
+	case code == errorcode.None && len(rows.topics) == 0:
+		return answer, nil
+	case code == errorcode.None:
 		for i := range answer.Topics {
 			rows.add(&answer.Topics[i])
 		}

@@ -2,7 +2,9 @@ package handlers
 
 import (
 	"context"
+	"errors"
 
+	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
@@ -16,7 +18,8 @@ import (
 //   - Several groups are asked at the same time, and answered in the request's
 //     order.
 //   - Partitions need not exist, but a topic id must: else its rows get 100, behind
-//     the others'. Topics that were deleted since are not listed by id.
+//     the others'. Topics that were deleted since are not listed by id. Where Iggy
+//     cannot be asked for a topic, the whole group is answered with an error.
 //   - Stable offsets (KIP-447) are what is always answered: an answer waits until
 //     what was committed before is written.
 //
@@ -61,26 +64,36 @@ func (h *Handlers) offsetFetch(ctx context.Context, req *Request, body *generate
 func (h *Handlers) fetchGroup(ctx context.Context, req *Request, body *generated.OffsetFetchRequest, i int) generated.OffsetFetchResponseGroup {
 	group := body.Groups[i]
 	var unknown []generated.OffsetFetchResponseTopics
+	var err error
 	byID := req.Version >= fetchOffsetIDs
 	if byID && group.Topics != nil {
-		group.Topics, unknown = h.namedTopics(ctx, group.Topics)
+		if group.Topics, unknown, err = h.namedTopics(ctx, group.Topics); err != nil {
+			return failedGroup(group.GroupId, offsetTopicCode(err, true))
+		}
 	}
 	one := *body
 	one.Groups = []generated.OffsetFetchRequestGroup{group}
 	answer, code := askGroup[*generated.OffsetFetchResponse](ctx, h, req, group.GroupId, &one)
 	if code != errorcode.None {
-		row := generated.DefaultOffsetFetchResponseGroup()
-		row.GroupId, row.ErrorCode = group.GroupId, fetchCode(code)
-		return row
+		return failedGroup(group.GroupId, code)
 	}
 	row := answer.Groups[0]
 	if row.ErrorCode != errorcode.None {
 		return row
 	}
 	if byID {
-		row.Topics = h.topicsWithIDs(ctx, row.Topics)
+		if row.Topics, err = h.topicsWithIDs(ctx, row.Topics); err != nil {
+			return failedGroup(group.GroupId, offsetTopicCode(err, false))
+		}
 	}
 	row.Topics = append(row.Topics, unknown...)
+	return row
+}
+
+// failedGroup is the answer for a group that could not be asked.
+func failedGroup(id string, code int16) generated.OffsetFetchResponseGroup {
+	row := generated.DefaultOffsetFetchResponseGroup()
+	row.GroupId, row.ErrorCode = id, fetchCode(code)
 	return row
 }
 
@@ -96,40 +109,52 @@ func fetchCode(code int16) int16 {
 
 // namedTopics gives the topics that are asked for by id their names, and answers
 // those that do not exist.
-func (h *Handlers) namedTopics(ctx context.Context, topics []generated.OffsetFetchRequestTopics) (named []generated.OffsetFetchRequestTopics, unknown []generated.OffsetFetchResponseTopics) {
+func (h *Handlers) namedTopics(ctx context.Context, topics []generated.OffsetFetchRequestTopics) (named []generated.OffsetFetchRequestTopics, unknown []generated.OffsetFetchResponseTopics, err error) {
 	named = make([]generated.OffsetFetchRequestTopics, 0, len(topics)) // not nil, which would mean all
 	for i := range topics {
 		asked := topics[i]
 		t, err := h.lookUpTopic(ctx, "", asked.TopicId, true)
-		if err == nil {
+		switch {
+		case err == nil:
 			asked.Name = t.Name
 			named = append(named, asked)
-			continue
+		case isNoTopic(err):
+			row := generated.OffsetFetchResponseTopics{TopicId: asked.TopicId}
+			for _, p := range asked.PartitionIndexes {
+				row.Partitions = append(row.Partitions, missingOffset(p, errorcode.UnknownTopicID))
+			}
+			unknown = append(unknown, row)
+		default:
+			return nil, nil, err
 		}
-		row := generated.OffsetFetchResponseTopics{TopicId: asked.TopicId}
-		for _, p := range asked.PartitionIndexes {
-			row.Partitions = append(row.Partitions, missingOffset(p, offsetTopicCode(err, true)))
-		}
-		unknown = append(unknown, row)
 	}
-	return named, unknown
+	return named, unknown, nil
 }
 
 // topicsWithIDs gives an answer's topics their ids, and leaves out those that do
 // not exist any more.
-func (h *Handlers) topicsWithIDs(ctx context.Context, topics []generated.OffsetFetchResponseTopics) []generated.OffsetFetchResponseTopics {
+func (h *Handlers) topicsWithIDs(ctx context.Context, topics []generated.OffsetFetchResponseTopics) ([]generated.OffsetFetchResponseTopics, error) {
 	var list []generated.OffsetFetchResponseTopics
 	for _, row := range topics {
 		if row.TopicId.IsZero() {
 			t, err := h.lookUpTopic(ctx, row.Name, wire.UUID{}, false)
-			if err != nil {
+			switch {
+			case isNoTopic(err):
 				continue
+			case err != nil:
+				return nil, err
 			}
 			row.TopicId = t.ID
 		}
 		list = append(list, row)
 	}
-	return list
+	return list, nil
+}
+
+// isNoTopic reports whether an error says that there is no such topic, rather
+// than that this could not be found out.
+func isNoTopic(err error) bool {
+	return errors.Is(err, bridge.ErrTopicNotFound) || errors.Is(err, bridge.ErrTopicIDNotFound)
 }
 
 // missingOffset is the row of a partition whose offset could not be looked for.

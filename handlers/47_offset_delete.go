@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"slices"
 
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/errorcode"
@@ -26,7 +27,7 @@ func (h *Handlers) offsetDelete(ctx context.Context, req *Request, body *generat
 		request.Topics = known
 		var answer *generated.OffsetDeleteResponse
 		if answer, code = askGroup[*generated.OffsetDeleteResponse](ctx, h, req, body.GroupId, &request); code == errorcode.None {
-			if answer.ErrorCode == errorcode.None {
+			if answer.ErrorCode == errorcode.None && len(refused) > 0 {
 				answer.Topics = joinedDeletes(refused, answer.Topics)
 			}
 			return answer, nil
@@ -37,16 +38,11 @@ func (h *Handlers) offsetDelete(ctx context.Context, req *Request, body *generat
 	return &resp, nil
 }
 
-// splitOffsetDelete returns the topics and partitions that exist, each once, and
-// the answer's rows for the others.
+// splitOffsetDelete returns the topics and partitions that exist and the answer's
+// rows for the others.
 func (h *Handlers) splitOffsetDelete(ctx context.Context, topics []generated.OffsetDeleteRequestTopic) (known []generated.OffsetDeleteRequestTopic, refused []generated.OffsetDeleteResponseTopic) {
-	seen := make(map[string]bool, len(topics))
 	for i := range topics {
 		asked := topics[i]
-		if seen[asked.Name] {
-			continue // Kafka keeps the first of a name
-		}
-		seen[asked.Name] = true
 		t, err := h.lookUpTopic(ctx, asked.Name, wire.UUID{}, false)
 		asked.Partitions = nil
 		row := generated.OffsetDeleteResponseTopic{Name: asked.Name}
@@ -71,18 +67,18 @@ func (h *Handlers) splitOffsetDelete(ctx context.Context, topics []generated.Off
 	return known, refused
 }
 
-// joinedDeletes are the rows of two lists, one for each topic.
+// joinedDeletes are the rows of two lists, in one place for each topic, as in
+// Kafka.
 func joinedDeletes(first, second []generated.OffsetDeleteResponseTopic) []generated.OffsetDeleteResponseTopic {
-	at := make(map[string]int, len(first))
-	for i := range first {
-		at[first[i].Name] = i
-	}
-	for _, t := range second {
+	var joined []generated.OffsetDeleteResponseTopic
+	at := make(map[string]int, len(first)+len(second))
+	for _, t := range slices.Concat(first, second) {
 		if i, ok := at[t.Name]; ok {
-			first[i].Partitions = append(first[i].Partitions, t.Partitions...)
-		} else {
-			first = append(first, t)
+			joined[i].Partitions = append(joined[i].Partitions, t.Partitions...)
+			continue
 		}
+		at[t.Name] = len(joined)
+		joined = append(joined, t)
 	}
-	return first
+	return joined
 }

@@ -156,8 +156,18 @@ func TestOffsetsAreDeleted(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("%s-%d %d", topic.Name, p.PartitionIndex, p.ErrorCode))
 		}
 	}
-	if got := strings.Join(rows, ", "); got != "t-7 3, t-0 0, nosuch-0 3" {
+	if got := strings.Join(rows, ", "); got != "t-7 3, t-0 0, t-1 0, nosuch-0 3" {
 		t.Errorf("deleted: %s", got)
+	}
+	if got := f.fetchText(7, "g", wire.UUID{}); got != "t-0 -1, t-1 -1, t-7 -1" {
+		t.Errorf("left: %s", got)
+	}
+	f.mustCommit("g", "t", map[int32]int64{0: 5, 1: 6})
+	request.Topics = request.Topics[:1]
+	request.Topics[0].Partitions = request.Topics[0].Partitions[:1]
+	answer, _ = f.call(t.Context(), generated.KeyOffsetDelete, 0, request)
+	if got := answer.(*generated.OffsetDeleteResponse).Topics; len(got) != 1 || len(got[0].Partitions) != 1 || got[0].Partitions[0].ErrorCode != errNone {
+		t.Errorf("nothing refused: %+v", got)
 	}
 	if got := f.fetchText(7, "g", wire.UUID{}); got != "t-0 -1, t-1 6, t-7 -1" {
 		t.Errorf("left: %s", got)

@@ -342,28 +342,30 @@ func (s *sameness) recordDifferences(path string, want, got groupRecord) []strin
 	return list
 }
 
-// allRecordDifferences compares what a step wrote. Kafka's order counts only
-// where it is the same in each run, so a permutation is the same.
-func (s *sameness) allRecordDifferences(want, got []groupRecord) []string {
-	var list []string
-	left := slices.Clone(got)
-	var missing []groupRecord
+// matched takes out the records that are the same on both sides. Kafka's order
+// counts only where it is the same in each run, so a permutation is the same.
+func (s *sameness) matched(want, got []groupRecord) (restWant, restGot []groupRecord) {
+	restGot = slices.Clone(got)
 	for _, w := range want {
-		at := slices.IndexFunc(left, func(g groupRecord) bool {
-			trial := s.clone()
-			return len(trial.recordDifferences("", w, g)) == 0
-		})
+		at := slices.IndexFunc(restGot, func(g groupRecord) bool { return len(s.clone().recordDifferences("", w, g)) == 0 })
 		if at < 0 {
-			missing = append(missing, w)
+			restWant = append(restWant, w)
 			continue
 		}
-		s.recordDifferences("", w, left[at])
-		left = slices.Delete(left, at, at+1)
+		s.recordDifferences("", w, restGot[at]) // to learn
+		restGot = slices.Delete(restGot, at, at+1)
 	}
-	for _, w := range missing {
+	return restWant, restGot
+}
+
+// recordsDifferences describes what is left without a match, by key.
+func (s *sameness) recordsDifferences(want, got []groupRecord) []string {
+	var list []string
+	left := slices.Clone(got)
+	for _, w := range want {
 		at := slices.IndexFunc(left, func(g groupRecord) bool {
-			trial := s.clone()
-			return g.Kind == w.Kind && (g.Value == nil) == (w.Value == nil) && len(trial.differences("", reflect.ValueOf(w.Key), reflect.ValueOf(g.Key))) == 0
+			return g.Kind == w.Kind && (g.Value == nil) == (w.Value == nil) &&
+				len(s.clone().differences("", reflect.ValueOf(w.Key), reflect.ValueOf(g.Key))) == 0
 		})
 		if at < 0 {
 			list = append(list, fmt.Sprintf("record: Kafka wrote %.500v, the bridge did not", w))

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,7 +95,7 @@ type traceFixture struct {
 	failed  error
 }
 
-func newTraceFixture(t *testing.T) *traceFixture {
+func newTraceFixture(t *testing.T, assignmentInterval time.Duration) *traceFixture {
 	t.Helper()
 	e, err := engine.Open(engine.Options{DataDir: t.TempDir(), Fsync: "never", Logger: adminLog()})
 	if err != nil {
@@ -116,6 +118,7 @@ func newTraceFixture(t *testing.T) *traceFixture {
 	options.Config.ConsumerMaxSize = 4
 	options.Config.ConsumerSessionTimeout = 5 * time.Second
 	options.Config.ConsumerHeartbeatInterval = time.Second
+	options.Config.ConsumerAssignmentInterval = assignmentInterval
 	options.Written = f.keepAll
 	coordinator := NewGroupCoordinator(b, options)
 	coordinator.Start()
@@ -157,11 +160,15 @@ func (f *traceFixture) of(trace string) []groupRecord {
 type traceRun struct {
 	*traceFixture
 	*sameness
-	t       *testing.T
-	seen    int // how many records have been compared
-	waiting map[*traceStep]chan traceAnswer
-	stop    context.CancelFunc
-	ctx     context.Context
+	t    *testing.T
+	last int // the number of the last step
+	seen int // how many records have been compared
+	// Kafka writes some records a moment after its answer, so what has no match is
+	// looked for once more with the next step.
+	unmatched stepRecords
+	waiting   map[*traceStep]chan traceAnswer
+	stop      context.CancelFunc
+	ctx       context.Context
 }
 
 type traceAnswer struct {
@@ -171,10 +178,14 @@ type traceAnswer struct {
 
 func TestReplayGroups(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"group-list", "group-admin", "group-classic", "group-static", "group-offsets", "group-consumer", "group-migration"} {
+	for _, file := range []string{"group-list", "group-admin", "group-classic", "group-static", "group-offsets", "group-consumer", "group-migration", "group-assignment-interval"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			f := newTraceFixture(t)
+			var interval time.Duration
+			if file == "group-assignment-interval" {
+				interval = time.Second
+			}
+			f := newTraceFixture(t, interval)
 			t.Run("traces", func(t *testing.T) {
 				for _, steps := range traces(t, file) {
 					t.Run(steps[0].Trace, func(t *testing.T) {
@@ -194,7 +205,7 @@ func TestReplayGroups(t *testing.T) {
 
 func (f *traceFixture) replay(t *testing.T, steps []traceStep) {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &traceRun{traceFixture: f, sameness: newSameness(), t: t, waiting: map[*traceStep]chan traceAnswer{}, ctx: ctx, stop: stop}
+	r := &traceRun{last: len(steps) - 1, traceFixture: f, sameness: newSameness(), t: t, waiting: map[*traceStep]chan traceAnswer{}, ctx: ctx, stop: stop}
 	defer r.end()
 	for i := range steps[1:] {
 		s := &steps[i+1]
@@ -301,7 +312,10 @@ func (r *traceRun) handle(ctx context.Context, s *traceStep) (generated.Message,
 // no others come.
 func (r *traceRun) collect(now *traceStep) {
 	r.t.Helper()
-	for s, answers := range r.waiting {
+	// In the order of sending: a newcomer learns its id before the leader is told.
+	byStep := func(a, b *traceStep) int { return a.Step - b.Step }
+	for _, s := range slices.SortedFunc(maps.Keys(r.waiting), byStep) {
+		answers := r.waiting[s]
 		due := s == now && s.AnsweredBy == nil && s.Response != "never" || s.AnsweredBy != nil && *s.AnsweredBy == now.Step
 		if !due {
 			select {
@@ -365,9 +379,29 @@ func (r *traceRun) compareRecords(s *traceStep) {
 	if _, known := groupDifferences[s.Trace+": records of "+s.Why]; known {
 		return
 	}
-	for _, d := range r.allRecordDifferences(want, got) {
-		r.t.Errorf("step %d (%s v%d, %s) %s", s.Step, s.API, s.Version, s.Why, d)
+	r.unmatched.want, r.unmatched.got = r.matched(append(r.unmatched.want, want...), append(r.unmatched.got, got...))
+	old := &r.unmatched.since
+	if len(r.unmatched.want)+len(r.unmatched.got) == 0 {
+		*old = nil
+		return
 	}
+	if *old == nil && s.Step < r.last {
+		*old = s
+		return
+	}
+	if *old == nil {
+		*old = s
+	}
+	for _, d := range r.recordsDifferences(r.unmatched.want, r.unmatched.got) {
+		r.t.Errorf("step %d (%s v%d, %s) %s", (*old).Step, (*old).API, (*old).Version, (*old).Why, d)
+	}
+	r.unmatched = stepRecords{}
+}
+
+// stepRecords are records without a match, and the first step that has some.
+type stepRecords struct {
+	since     *traceStep
+	want, got []groupRecord
 }
 
 // groupDifferences are the answers, by trace and step, that are not compared,

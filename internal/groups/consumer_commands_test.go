@@ -42,10 +42,10 @@ func (c *client) consumer() *consumerClient {
 // gives up what it has and joins again.
 func learnConsumer(c *client, answer generated.Message) {
 	a, ok := answer.(*generated.ConsumerGroupHeartbeatResponse)
-	if !ok {
+	s, mine := c.state.(*consumerClient)
+	if !ok || !mine {
 		return
 	}
-	s := c.consumer()
 	switch a.ErrorCode {
 	case errorcode.None:
 		c.memberID, s.epoch = a.MemberId.S, max(a.MemberEpoch, 0)
@@ -80,10 +80,10 @@ func traceBeat(w *world, c *command) {
 	r.GroupId = who.group
 	r.MemberId = strings.TrimSuffix(c.opt("id", who.memberID), "-")
 	r.MemberEpoch = int32(c.num(w, "epoch", int(s.epoch)))
-	r.InstanceId = wire.NullString{S: who.instance, Valid: who.instance != ""}
+	r.InstanceId = blankable(wire.NullString{S: who.instance, Valid: who.instance != ""})
 	joins := r.MemberEpoch == joinEpoch && !slices.Contains(words, "bare")
 	full := slices.Contains(words, "full")
-	r.RackId = c.nullable("rack", "")
+	r.RackId = blankable(c.nullable("rack", ""))
 	if rebalance := c.opt("rebalance", ""); rebalance != "" || joins || full {
 		if rebalance == "" {
 			rebalance = "1m"
@@ -91,10 +91,7 @@ func traceBeat(w *world, c *command) {
 		c.opts["rebalance"] = rebalance
 		r.RebalanceTimeoutMs = c.ms(w, "rebalance", "")
 	}
-	r.SubscribedTopicRegex = c.nullable("regex", "")
-	if r.SubscribedTopicRegex.S == "-" {
-		r.SubscribedTopicRegex.S = ""
-	}
+	r.SubscribedTopicRegex = blankable(c.nullable("regex", ""))
 	topics := c.opt("topics", "")
 	if topics == "" && (joins || full) && !r.SubscribedTopicRegex.Valid {
 		topics = "t"
@@ -112,6 +109,12 @@ func traceBeat(w *world, c *command) {
 		r.TopicPartitions = []generated.ConsumerGroupHeartbeatRequestTopicPartitions{}
 	}
 	w.send(who, 68, int16(c.num(w, "version", 1)), &r)
+}
+
+// blankable is an option of which "-" is the empty string.
+func blankable(s wire.NullString) wire.NullString {
+	s.S = strings.TrimSuffix(s.S, "-")
+	return s
 }
 
 // parseOwned reads "a:0,1;b:2".

@@ -102,6 +102,10 @@ func (s *Shard) joinConsumerGroup(c *statemachine.Call, r *generated.ConsumerGro
 	}
 	op.after = append(op.after, func() {
 		s.restartConsumerSession(op.groupID, updated.id, s.config.ConsumerSessionTimeout)
+		if member.classic != nil {
+			s.timers.Cancel(timerKey{timerConsumerJoin, op.groupID, updated.id})
+			s.timers.Cancel(timerKey{timerConsumerSync, op.groupID, updated.id})
+		}
 	})
 	op.commit()
 	s.answer(op.groupID, c.Token, s.heartbeatAnswer(updated,

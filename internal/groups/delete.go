@@ -30,7 +30,7 @@ func (s *Shard) deleteGroup(c *statemachine.Call, r *generated.DeleteGroupsReque
 	s.answer(groupID, c.Token, &resp)
 }
 
-// removeGroup removes a group with its offsets.
+// removeGroup removes a group with its offsets, those that are pending as well.
 func (s *Shard) removeGroup(groupID string) {
 	var rs []records.Record
 	if table := s.offsets[groupID]; table != nil {
@@ -40,6 +40,7 @@ func (s *Shard) removeGroup(groupID string) {
 				rs = append(rs, offsetTombstone(s.now, groupID, topic, partitions[i].partition))
 			}
 		}
+		rs = append(rs, s.pending.removeFunc(s.now, groupID, anyPending)...)
 		delete(s.offsets, groupID)
 	}
 	if g := s.groups[groupID]; g != nil {

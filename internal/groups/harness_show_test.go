@@ -48,6 +48,9 @@ var recordTypes = map[int16]func() (key, value generated.Message){
 // showRecord writes a record: its key, and its value with the version.
 func showRecord(t testing.TB, r records.Record) string {
 	t.Helper()
+	if int16(binary.BigEndian.Uint16(r.Key)) == recordPendingOffset {
+		return showPendingRecord(t, r)
+	}
 	makeMessages, ok := recordTypes[int16(binary.BigEndian.Uint16(r.Key))]
 	if !ok {
 		t.Fatalf("a record with key %q", r.Key)

@@ -46,6 +46,11 @@ func (s *Shard) classicJoin(c *statemachine.Call, r *generated.JoinGroupRequest,
 	if err != nil {
 		return errorcode.InconsistentGroupProtocol
 	}
+	if len(subscription.OwnedPartitions) > 0 && g.members[id] == nil && !r.GroupInstanceId.Valid {
+		// It was fenced meanwhile, and others may have what it still owns: it has to
+		// give that up first. Kafka takes it for a new member.
+		return errorcode.UnknownMemberID
+	}
 	updated := member.joined(c, r, subscription)
 	change, bad := op.subscribe(g, member, updated)
 	if bad != nil {
@@ -73,9 +78,10 @@ func (s *Shard) classicJoin(c *statemachine.Call, r *generated.JoinGroupRequest,
 }
 
 // joinedClassic starts the timers of a member that has joined: it has to fetch
-// its assignment soon.
+// its assignment soon. In a classic group it has that group's timers.
 func (s *Shard) joinedClassic(groupID string, m *consumerMember, downgraded bool) {
 	s.timers.Cancel(timerKey{timerConsumerJoin, groupID, m.id})
+	s.timers.Cancel(timerKey{timerConsumerRebalance, groupID, m.id})
 	if downgraded {
 		return
 	}
@@ -135,11 +141,19 @@ func (m *consumerMember) joined(c *statemachine.Call, r *generated.JoinGroupRequ
 
 // rejoinDowngraded is rebalance for the member with which the group becomes a
 // classic one: without a new target assignment, since from now on its leader
-// assigns.
+// assigns. The targets that there are hold when they are up to date and, other
+// than for Kafka, everybody has them already: else two members would own a
+// partition for a while.
 func (op *consumerOp) rejoinDowngraded(g *consumerGroup, member, updated *consumerMember, change *subscriptionChange,
 	owned []generated.ConsumerGroupHeartbeatRequestTopicPartitions,
 ) (*consumerMember, *refusal) {
 	stale := g.assignmentEpoch < op.bumpEpoch(g, member, updated, change)
+	if !stale {
+		replaced := g.staticMember(updated.instanceID)
+		for _, m := range g.members {
+			stale = stale || m != replaced && !m.reconciledTo(g.assignmentEpoch)
+		}
+	}
 	if !stale {
 		var bad *refusal
 		updated, bad = op.reconcile(updated, &reconciliation{

@@ -52,7 +52,7 @@ func (g *consumerGroup) adopt(old *classicGroup) *refusal {
 		protocol = old.vote() // its first rebalance is not over yet
 	}
 	for _, m := range old.members {
-		if bad := g.adoptMember(m, protocol); bad != nil {
+		if bad := g.adoptMember(m, protocol, old.phase == classicStable); bad != nil {
 			return bad
 		}
 	}
@@ -60,7 +60,10 @@ func (g *consumerGroup) adopt(old *classicGroup) *refusal {
 	return nil
 }
 
-func (g *consumerGroup) adoptMember(old *classicMember, protocol string) *refusal {
+// adoptMember takes over a member. One without an assignment, because of a
+// rebalance that came in between (then stable is false), still owns what it said
+// in its JoinGroup, if it is a cooperative one. For Kafka it owns nothing then.
+func (g *consumerGroup) adoptMember(old *classicMember, protocol string, stable bool) *refusal {
 	subscription, err := decodeSubscription(old.metadata(protocol))
 	if err != nil {
 		return g.malformed()
@@ -90,6 +93,8 @@ func (g *consumerGroup) adoptMember(old *classicMember, protocol string) *refusa
 				"Please refer to the documentation or switch to a default assignor before re-attempting the upgrade.", g.id)
 		}
 		target = g.readAssignment(assignment)
+	} else if !stable {
+		target = g.unowned(g.s.ownedTopics(subscription))
 	}
 	m.assigned = owning(target, g.epoch)
 	g.targets[m.id] = target
@@ -112,6 +117,20 @@ func (g *consumerGroup) readAssignment(a *generated.ConsumerProtocolAssignment) 
 		if t, ok := topics.ByName(p.Topic); ok && len(p.Partitions) > 0 {
 			partitions := slices.Sorted(slices.Values(p.Partitions))
 			target[t.ID] = slices.Compact(partitions)
+		}
+	}
+	return target
+}
+
+// unowned are those partitions that no member of the group has yet.
+func (g *consumerGroup) unowned(topics []generated.ConsumerGroupHeartbeatRequestTopicPartitions) assignor.Assignment {
+	target := make(assignor.Assignment, len(topics))
+	for i := range topics {
+		t := &topics[i]
+		partitions := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(t.Partitions))),
+			func(p int32) bool { return g.owned(t.TopicId, p) })
+		if len(partitions) > 0 {
+			target[t.TopicId] = partitions
 		}
 	}
 	return target

@@ -2,6 +2,7 @@ package groups
 
 import (
 	"iter"
+	"math"
 	"strings"
 
 	"kafka-iggy-bridge/generated"
@@ -30,7 +31,15 @@ func (s *Shard) offsetCommit(c *statemachine.Call, r *generated.OffsetCommitRequ
 	groupID := strings.Clone(r.GroupId)
 	code := errorcode.None
 	if len(r.Topics) > 0 {
-		if code = s.checkCommit(c, r); code == errorcode.None {
+		code = s.checkCommit(groupID, &commitCheck{
+			memberID:    r.MemberId,
+			instanceID:  r.GroupInstanceId.S,
+			hasInstance: r.GroupInstanceId.Valid,
+			epoch:       r.GenerationIdOrMemberEpoch,
+			version:     c.Version,
+			partitions:  s.storedPartitions(r),
+		}, commitGroupIDNotFoundVersion)
+		if code == errorcode.None {
 			s.storeCommit(groupID, r)
 		}
 	}
@@ -54,25 +63,19 @@ func (s *Shard) offsetCommit(c *statemachine.Call, r *generated.OffsetCommitRequ
 }
 
 // checkCommit tells whether the group takes a commit: the error code of all its
-// partitions.
-func (s *Shard) checkCommit(c *statemachine.Call, r *generated.OffsetCommitRequest) int16 {
-	if g := s.groups[r.GroupId]; g != nil {
-		return g.checkCommit(&commitCheck{
-			memberID:    r.MemberId,
-			instanceID:  r.GroupInstanceId.S,
-			hasInstance: r.GroupInstanceId.Valid,
-			epoch:       r.GenerationIdOrMemberEpoch,
-			version:     c.Version,
-			partitions:  s.storedPartitions(r),
-		})
+// partitions. Versions from notFoundVersion on have a code for groups that do not
+// exist.
+func (s *Shard) checkCommit(groupID string, c *commitCheck, notFoundVersion int16) int16 {
+	if g := s.groups[groupID]; g != nil {
+		return g.checkCommit(c)
 	}
 	switch {
-	case r.GenerationIdOrMemberEpoch < 0:
+	case c.epoch < 0:
 		return errorcode.None
-	case s.offsets[r.GroupId] != nil:
+	case s.offsets[groupID] != nil:
 		// Simple groups have no members to be known.
 		return errorcode.UnknownMemberID
-	case c.Version >= commitGroupIDNotFoundVersion:
+	case c.version >= notFoundVersion:
 		return errorcode.GroupIDNotFound
 	default:
 		return errorcode.IllegalGeneration
@@ -95,7 +98,8 @@ func (s *Shard) storedPartitions(r *generated.OffsetCommitRequest) iter.Seq2[wir
 }
 
 // storeCommit stores what the group takes, as one append. Even a commit of which
-// nothing is left to store makes a simple group, as it does in Kafka.
+// nothing is left to store makes a simple group, as it does in Kafka. What is
+// pending for the same partitions is older from now on.
 func (s *Shard) storeCommit(groupID string, r *generated.OffsetCommitRequest) {
 	table := s.offsetTable(groupID)
 	nowMs := s.now.UnixMilli()
@@ -130,6 +134,7 @@ func (s *Shard) storeCommit(groupID string, r *generated.OffsetCommitRequest) {
 			}
 			table.set(t.Name, o)
 			rs = append(rs, offsetRecord(s.now, groupID, t.Name, &o))
+			rs = append(rs, s.pending.outdate(s.now, groupID, t.Name, p.PartitionIndex, math.MaxInt64)...)
 		}
 	}
 	s.write(groupID, rs...)

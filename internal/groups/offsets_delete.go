@@ -11,7 +11,8 @@ import (
 
 // offsetDelete removes offsets of topics that a group does not consume
 // (OffsetDelete 0, KIP-496). The request has only topics and partitions that
-// exist, each once; an error of the group stands alone.
+// exist; an error of the group stands alone. What is pending in transactions is
+// deleted as well, so their ends do not bring it back.
 func (s *Shard) offsetDelete(c *statemachine.Call, r *generated.OffsetDeleteRequest) {
 	resp := generated.DefaultOffsetDeleteResponse()
 	groupID := strings.Clone(r.GroupId)
@@ -53,10 +54,14 @@ func (s *Shard) deleteOffsets(groupID string, r *generated.OffsetDeleteRequest) 
 		for j := range t.Partitions {
 			partition := t.Partitions[j].PartitionIndex
 			rows[j] = generated.OffsetDeleteResponsePartition{PartitionIndex: partition, ErrorCode: code}
-			if code == errorcode.None && table.get(t.Name, partition) != nil {
+			if code != errorcode.None {
+				continue
+			}
+			if table.get(t.Name, partition) != nil {
 				table.remove(t.Name, partition)
 				rs = append(rs, offsetTombstone(s.now, groupID, t.Name, partition))
 			}
+			rs = append(rs, s.pending.removeAt(s.now, groupID, place{t.Name, partition}, anyPending)...)
 		}
 		topics[i] = generated.OffsetDeleteResponseTopic{Name: strings.Clone(t.Name), Partitions: rows}
 	}

@@ -26,7 +26,8 @@ func (s *Shard) scheduleExpiry() {
 }
 
 // expireOffsets removes the offsets that have expired (KIP-211), and the groups
-// that have neither members nor offsets any more.
+// that have neither members nor offsets any more. Nothing expires for a partition
+// with pending offsets, nor does their group.
 func (s *Shard) expireOffsets() {
 	s.forgetDeletedTopics()
 	gone := make(map[string][]records.Record)
@@ -34,9 +35,7 @@ func (s *Shard) expireOffsets() {
 		if rs := s.expireGroupOffsets(groupID, table); len(rs) > 0 {
 			gone[groupID] = rs
 		}
-		if table.len() == 0 {
-			delete(s.offsets, groupID)
-		}
+		s.forgetEmptyTable(groupID)
 	}
 	for groupID, g := range s.groups {
 		if s.offsets[groupID] == nil && g.checkDelete() == errorcode.None {
@@ -46,6 +45,7 @@ func (s *Shard) expireOffsets() {
 		}
 	}
 	s.writeAll(gone)
+	s.pending.forgetProducers(s.now.Add(-s.config.OffsetsRetentionCheck))
 }
 
 // expireGroupOffsets removes the expired offsets of one group, and returns their
@@ -69,7 +69,7 @@ func (s *Shard) expireGroupOffsets(groupID string, table *offsetTable) []records
 		if o.expireMs != noExpiry {
 			expired = nowMs >= o.expireMs
 		}
-		return expired && (g == nil || !g.subscribedTo(topic))
+		return expired && (g == nil || !g.subscribedTo(topic)) && len(s.pending.at(groupID, topic, o.partition)) == 0
 	})
 }
 
@@ -112,11 +112,14 @@ func (s *Shard) forgetDeletedTopics() {
 	s.writeAll(gone)
 }
 
-// forgetTopics removes a group's offsets of topics that are deleted, and returns
-// their tombstones. The group itself stays until it expires.
+// forgetTopics removes a group's offsets of topics that are deleted, pending ones
+// as well, and returns their tombstones. The group itself stays until it expires.
 func (s *Shard) forgetTopics(groupID string, table *offsetTable, deleted []Topic) []records.Record {
 	var gone []records.Record
 	for _, t := range deleted {
+		gone = append(gone, s.pending.removeFunc(s.now, groupID, func(topic string, p *pendingOffset) bool {
+			return topic == t.Name && !otherTopic(p.topicID, t.ID)
+		})...)
 		if _, ok := table.topic(t.Name); !ok {
 			continue
 		}

@@ -23,18 +23,20 @@ const invalidOffset = -1
 // handler gives topics their names besides the ids, keeps back those with ids
 // that are not known, and gives the answer to a fetch of all topics their ids.
 //
-// require_stable (KIP-447) needs nothing here: an answer waits until all records
-// of its group before it are durable, so what is read is always stable as far as
-// plain commits go.
+// With require_stable (KIP-447) a partition with offsets of an open transaction
+// is answered 88, and the client asks again; without, what is committed is
+// answered. A fetch of all offsets has only partitions for which something is
+// committed, as in Kafka. Plain commits are always stable: an answer waits until
+// all records of its group before it are durable.
 func (s *Shard) offsetFetch(c *statemachine.Call, r *generated.OffsetFetchRequest) {
 	req := fetchRequest(c.Version, r)
 	group := generated.DefaultOffsetFetchResponseGroup()
 	group.GroupId = strings.Clone(req.GroupId)
 	switch code := s.checkFetch(req); {
 	case code == errorcode.None && req.Topics == nil:
-		group.Topics = s.fetchAllOffsets(req.GroupId)
+		group.Topics = s.fetchAllOffsets(req.GroupId, r.RequireStable)
 	case code == errorcode.None:
-		group.Topics = s.fetchOffsets(req)
+		group.Topics = s.fetchOffsets(req, r.RequireStable)
 	case c.Version < fetchGroupErrorVersion:
 		group.Topics = fetchErrorRows(req, code)
 	default:
@@ -73,13 +75,17 @@ func (s *Shard) checkFetch(req *generated.OffsetFetchRequestGroup) int16 {
 
 // fetchOffsets returns the rows of the partitions that were asked for, which need
 // not exist.
-func (s *Shard) fetchOffsets(req *generated.OffsetFetchRequestGroup) []generated.OffsetFetchResponseTopics {
+func (s *Shard) fetchOffsets(req *generated.OffsetFetchRequestGroup, stable bool) []generated.OffsetFetchResponseTopics {
 	table := s.offsets[req.GroupId]
 	topics := make([]generated.OffsetFetchResponseTopics, len(req.Topics))
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		rows := make([]generated.OffsetFetchResponsePartitions, len(t.PartitionIndexes))
 		for j, partition := range t.PartitionIndexes {
+			if stable && s.isUnstable(req.GroupId, t.Name, partition) {
+				rows[j] = fetchErrorRow(partition, errorcode.UnstableOffsetCommit)
+				continue
+			}
 			o := table.get(t.Name, partition)
 			if o != nil && otherTopic(o.topicID, t.TopicId) {
 				o = nil
@@ -98,12 +104,17 @@ func (s *Shard) fetchOffsets(req *generated.OffsetFetchRequestGroup) []generated
 func otherTopic(a, b wire.UUID) bool { return !a.IsZero() && !b.IsZero() && a != b }
 
 // fetchAllOffsets returns all rows that a group has, without topic ids.
-func (s *Shard) fetchAllOffsets(groupID string) []generated.OffsetFetchResponseTopics {
+func (s *Shard) fetchAllOffsets(groupID string, stable bool) []generated.OffsetFetchResponseTopics {
 	topics := []generated.OffsetFetchResponseTopics{}
 	for name, offsets := range s.offsets[groupID].all() {
 		rows := make([]generated.OffsetFetchResponsePartitions, len(offsets))
 		for i := range offsets {
-			rows[i] = fetchRow(offsets[i].partition, &offsets[i])
+			o := &offsets[i]
+			if stable && s.isUnstable(groupID, name, o.partition) {
+				rows[i] = fetchErrorRow(o.partition, errorcode.UnstableOffsetCommit)
+			} else {
+				rows[i] = fetchRow(o.partition, o)
+			}
 		}
 		topics = append(topics, generated.OffsetFetchResponseTopics{Name: name, Partitions: rows})
 	}
@@ -126,6 +137,18 @@ func fetchRow(partition int32, o *committedOffset) generated.OffsetFetchResponse
 	return row
 }
 
+// isUnstable tells whether a transaction may yet change a partition's offset.
+func (s *Shard) isUnstable(groupID, topic string, partition int32) bool {
+	return len(s.pending.at(groupID, topic, partition)) > 0
+}
+
+// fetchErrorRow is the row of a partition with an error.
+func fetchErrorRow(partition int32, code int16) generated.OffsetFetchResponsePartitions {
+	row := fetchRow(partition, nil)
+	row.ErrorCode = code
+	return row
+}
+
 // fetchErrorRows says a group's error in every row, for version 1.
 func fetchErrorRows(req *generated.OffsetFetchRequestGroup, code int16) []generated.OffsetFetchResponseTopics {
 	topics := make([]generated.OffsetFetchResponseTopics, len(req.Topics))
@@ -134,8 +157,7 @@ func fetchErrorRows(req *generated.OffsetFetchRequestGroup, code int16) []genera
 		topics[i].Name = strings.Clone(t.Name)
 		topics[i].Partitions = make([]generated.OffsetFetchResponsePartitions, len(t.PartitionIndexes))
 		for j, partition := range t.PartitionIndexes {
-			topics[i].Partitions[j] = fetchRow(partition, nil)
-			topics[i].Partitions[j].ErrorCode = code
+			topics[i].Partitions[j] = fetchErrorRow(partition, code)
 		}
 	}
 	return topics

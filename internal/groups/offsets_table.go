@@ -217,9 +217,7 @@ func (s *Shard) replayOffsetCommit(key *generated.OffsetCommitKey, value *genera
 	if value == nil {
 		if table := s.offsets[key.Group]; table != nil {
 			table.remove(key.Topic, key.Partition)
-			if table.len() == 0 {
-				delete(s.offsets, key.Group)
-			}
+			s.forgetEmptyTable(key.Group)
 		}
 		return
 	}

@@ -80,6 +80,8 @@ func (s *Shard) Replay(r *records.Record) error {
 		return replay(r, s.replayConsumerMemberAssignment)
 	case recordConsumerRegex:
 		return replay(r, s.replayConsumerRegex)
+	case recordPendingOffset:
+		return s.replayPendingOffset(r)
 	default:
 		return fmt.Errorf("%w: %d", errUnknownRecord, keyType)
 	}

@@ -3,7 +3,7 @@
 // __consumer_offsets, of both protocols: classic groups (JoinGroup, SyncGroup)
 // and consumer groups (KIP-848), and the offsets that are committed for them. It
 // behaves as the coordinator of Apache Kafka 4.4.0 does, and keeps the same
-// records.
+// records; only what is pending in transactions has records of its own.
 package groups
 
 import (
@@ -32,6 +32,9 @@ type Shard struct {
 	// exists by its offsets alone, which Kafka shows as an Empty classic group
 	// without a protocol type.
 	offsets map[string]*offsetTable
+	// pending are the offsets of open transactions. Their groups have an entry in
+	// offsets.
+	pending pendingTable
 	timers  statemachine.Timers[timerKey]
 	actions []statemachine.Action
 	// offsetTopics are the topics as the offsets last knew them.
@@ -40,6 +43,8 @@ type Shard struct {
 	topicView topicView
 	// now is the time of the event that is being handled.
 	now time.Time
+	// lastWritten is the group whose records were written last.
+	lastWritten string
 	// loaded is set once the log has been replayed.
 	loaded bool
 }
@@ -120,11 +125,13 @@ func NewShard(config Config, topics func() *TopicSet) *Shard {
 		topics:  topics,
 		groups:  make(map[string]group),
 		offsets: make(map[string]*offsetTable),
+		pending: newPendingTable(),
 	}
 }
 
 // Handle takes a request: any API of the group coordinator that names exactly
-// one group. Requests for several groups are split by the caller.
+// one group, and EndTransaction, which names none. Requests for several groups
+// are split by the caller.
 func (s *Shard) Handle(now time.Time, c statemachine.Call) {
 	s.now = now
 	s.forgetDeletedTopics()
@@ -141,6 +148,10 @@ func (s *Shard) Handle(now time.Time, c statemachine.Call) {
 		s.consumerGroupHeartbeat(&c, body)
 	case *generated.OffsetCommitRequest:
 		s.offsetCommit(&c, body)
+	case *generated.TxnOffsetCommitRequest:
+		s.txnOffsetCommit(&c, body)
+	case *EndTransaction:
+		s.endTransaction(&c, body)
 	case *generated.OffsetFetchRequest:
 		s.offsetFetch(&c, body)
 	case *generated.OffsetDeleteRequest:
@@ -196,12 +207,13 @@ func (s *Shard) Snapshot() iter.Seq[records.Record] {
 				return
 			}
 		}
+		s.pending.snapshot(yield)
 	}
 }
 
 // Live is about how many records there are.
 func (s *Shard) Live() int {
-	n := len(s.groups)
+	n := len(s.groups) + s.pending.count
 	for _, table := range s.offsets {
 		n += table.len()
 	}
@@ -218,6 +230,7 @@ func (s *Shard) answer(groupID string, token statemachine.Token, m generated.Mes
 // write appends records, all or none.
 func (s *Shard) write(groupID string, rs ...records.Record) {
 	if len(rs) > 0 {
+		s.lastWritten = groupID
 		s.actions = append(s.actions, statemachine.Action{Scope: groupID, Records: rs})
 	}
 }

@@ -12,8 +12,9 @@ import (
 const recordOffsetCommit = 1
 
 // Written takes records of __consumer_offsets that are durable: offset commits
-// and their tombstones are mirrored, others passed over. It never waits, and
-// keeps nothing of rs.
+// and their tombstones are mirrored, others passed over: among them pending
+// offsets of transactions, which become commits when those are committed. It
+// never waits, and keeps nothing of rs.
 func (m *Mirror) Written(rs []records.Record) {
 	for i := range rs {
 		m.written(&rs[i])
