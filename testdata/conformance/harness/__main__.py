@@ -3,10 +3,14 @@
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
-from . import kcat, roundtrip, tools
+from . import groups, grouptools, kcat, roundtrip, tools
 from .clients import COMMANDS, Client
 from .report import Report
+
+# How many clients are checked in groups at the same time.
+AT_ONCE = 4
 
 
 def main(bootstrap, only):
@@ -23,6 +27,7 @@ def main(bootstrap, only):
         if "java" not in clients:
             return report.end()
         run(report, clients, bootstrap, prefix)
+        run_groups(report, clients, bootstrap, prefix)
     finally:
         for client in clients.values():
             client.close()
@@ -47,6 +52,21 @@ def run(report, clients, bootstrap, prefix):
         for reader in writers:
             roundtrip.read_all(report, writer, reader, written)
         kcat.reads(report, cat, writer, written)
+
+
+def run_groups(report, clients, bootstrap, prefix):
+    """Groups wait more than they work, so several clients at the same time, and the tools beside them."""
+    helpers = {"tools": Client("java", bootstrap, "-tools"), "kcat": Client("confluent-kafka", bootstrap, "-kcat")}
+    work = [lambda c=c: groups.checks(report, c, f"{prefix}{c.name}-group") for c in clients.values()]
+    work.insert(1, lambda: grouptools.checks(report, tools.Tools(bootstrap), helpers["tools"], prefix + "group-tools"))
+    work.append(lambda: grouptools.kcat_group(report, bootstrap, helpers["kcat"], prefix + "group-kcat"))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(w) for w in work]:
+            done.result()
+    # Alone: it reads to where nothing more comes.
+    grouptools.formatter(report, tools.Tools(bootstrap), helpers["tools"], prefix + "group-formatter")
+    for helper in helpers.values():
+        helper.close()
 
 
 if __name__ == "__main__":

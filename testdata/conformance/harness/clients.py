@@ -41,9 +41,10 @@ COMMANDS = {
 class Client:
     """One client program."""
 
-    def __init__(self, name, bootstrap):
+    def __init__(self, name, bootstrap, use=""):
+        """`use` tells programs of the same client apart."""
         self.name = name
-        self.log = open(os.path.join(BUILD, name + ".log"), "wb")
+        self.log = open(os.path.join(BUILD, name + use + ".log"), "wb")
         self.process = subprocess.Popen(COMMANDS[name]() + [bootstrap], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log)
         self.lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()

@@ -1,6 +1,7 @@
 """Counts checks and prints a line for each."""
 
 import sys
+import threading
 import time
 
 
@@ -21,12 +22,13 @@ def short(value):
 
 
 class Report:
-    """Runs checks by name; `only` holds parts of names, none for all."""
+    """Runs checks by name, also from several threads; `only` holds parts of names, none for all."""
 
     def __init__(self, only):
         self.only = only
         self.passed = 0
         self.failed = 0
+        self.lock = threading.Lock()
 
     def wants(self, name):
         """Whether a check of that name is to be run."""
@@ -40,14 +42,16 @@ class Report:
         try:
             result = run()
         except Exception as e:  # noqa: BLE001 - whatever goes wrong is this check's failure
-            self.failed += 1
             reason = str(e) if isinstance(e, Failed) else f"{type(e).__name__}: {e}"
-            print(f"FAIL {name}: " + reason.replace("\n", " "))
-            sys.stdout.flush()
+            with self.lock:
+                self.failed += 1
+                print(f"FAIL {name}: " + reason.replace("\n", " "))
+                sys.stdout.flush()
             return None
-        self.passed += 1
-        print(f"ok   {name} ({time.monotonic() - start:.1f}s)")
-        sys.stdout.flush()
+        with self.lock:
+            self.passed += 1
+            print(f"ok   {name} ({time.monotonic() - start:.1f}s)")
+            sys.stdout.flush()
         return result
 
     def end(self):

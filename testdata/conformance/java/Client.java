@@ -40,6 +40,7 @@ public final class Client {
 
     private final String bootstrap;
     private final Admin admin;
+    private final Members members = new Members();
 
     private Client(String bootstrap) {
         this.bootstrap = bootstrap;
@@ -68,6 +69,9 @@ public final class Client {
     }
 
     private void serve(JsonNode q, ObjectNode answer) throws Exception {
+        if (members.serve(q, config(), answer)) {
+            return;
+        }
         switch (q.get("op").textValue()) {
             case "hello" -> hello(answer);
             case "produce" -> produce(q, answer);
@@ -89,6 +93,7 @@ public final class Client {
         ArrayNode codecs = answer.putArray("codecs");
         List.of("none", "gzip", "snappy", "lz4", "zstd").forEach(codecs::add);
         answer.put("nullHeaders", true).put("repeatedHeaders", true).put("idempotent", true).put("maxTimestamp", true);
+        Members.hello(answer);
     }
 
     private static String topic(JsonNode q) {

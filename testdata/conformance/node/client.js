@@ -1,5 +1,5 @@
-// kafkajs behind the harness's line protocol (../README.md). Its consumer always joins a group, so reading goes one layer
-// below it: its own cluster and broker objects, which look up leaders and offsets and fetch.
+// kafkajs behind the harness's line protocol (../README.md). Its consumer always joins a group, so reading without one goes
+// one layer below it: its own cluster and broker objects, which look up leaders and offsets and fetch.
 'use strict'
 
 const readline = require('readline')
@@ -91,7 +91,77 @@ async function fetchFrom(cluster, topic, partition, offset) {
   return answer.responses[0].partitions[0].messages.map(json).filter(m => m.offset >= offset)
 }
 
+// Members of groups by name: what they own, and what they have received since they were last asked.
+const members = {}
+
+async function join(q) {
+  const consumer = kafka.consumer({
+    groupId: q.group,
+    sessionTimeout: 6000,
+    heartbeatInterval: 200,
+    metadataMaxAge: 1000,
+    maxWaitTimeInMs: WAIT_MS,
+  })
+  const m = { consumer, assigned: [], records: [], next: {} }
+  members[q.member] = m
+  consumer.on(consumer.events.REBALANCING, () => {
+    m.assigned = []
+  })
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    m.assigned = Object.entries(payload.memberAssignment).flatMap(([topic, ps]) => ps.map(p => [topic, p]))
+  })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [q.topic], fromBeginning: true })
+  await consumer.run({
+    autoCommit: false,
+    eachMessage: async ({ topic, partition, message }) => {
+      m.records.push([topic, partition, Number(message.offset)])
+      m.next[JSON.stringify([topic, partition])] = Number(message.offset) + 1
+    },
+  })
+}
+
+async function poll(q) {
+  const m = members[q.member]
+  const until = Date.now() + q.timeoutMs
+  while (m.records.length === 0 && Date.now() < until) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  return { records: m.records.splice(0), assigned: m.assigned }
+}
+
+async function commit(q) {
+  const m = members[q.member]
+  const offsets = m.assigned
+    .filter(at => m.next[JSON.stringify(at)] !== undefined)
+    .map(at => ({ topic: at[0], partition: at[1], offset: String(m.next[JSON.stringify(at)]), metadata: q.metadata || '' }))
+  if (offsets.length > 0) {
+    await m.consumer.commitOffsets(offsets)
+  }
+}
+
+const groupOps = {
+  join,
+  poll,
+  commit,
+  committed: q =>
+    withAdmin(async admin => {
+      const [{ partitions }] = await admin.fetchOffsets({ groupId: q.group, topics: [q.topic] })
+      const found = partitions.find(p => p.partition === q.partition)
+      return { offset: Number(found.offset), metadata: found.metadata || '' }
+    }),
+  leave: async q => {
+    await members[q.member].consumer.disconnect()
+    delete members[q.member]
+  },
+  seek: async q => members[q.member].consumer.seek({ topic: q.topic, partition: q.partition, offset: String(q.offset) }),
+  pause: async q => members[q.member].consumer.pause([{ topic: q.topic, partitions: [q.partition] }]),
+  resume: async q => members[q.member].consumer.resume([{ topic: q.topic, partitions: [q.partition] }]),
+}
+
 const ops = {
+  ...groupOps,
+
   hello: async () => ({
     codecs: ['none', 'gzip', 'snappy'],
     nullHeaders: false,
@@ -99,6 +169,9 @@ const ops = {
     groupsHeaders: true,
     idempotent: true,
     maxTimestamp: false,
+    static: false,
+    pattern: false,
+    protocols: [['classic', 'RoundRobinAssigner']],
   }),
 
   async produce(q) {

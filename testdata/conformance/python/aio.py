@@ -2,19 +2,26 @@
 
 import asyncio
 import sys
+import threading
 import time
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.structs import OffsetAndMetadata
 
 from lines import b64, raw, say, serve
 
+ASSIGNORS = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor, "sticky": StickyPartitionAssignor}
 BOOTSTRAP = sys.argv[1]
 
 
 def hello(_):
     return {"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "nullHeaders": True, "repeatedHeaders": True,
-            "idempotent": True, "maxTimestamp": False}
+            "idempotent": True, "maxTimestamp": False, "static": True, "pattern": True,
+            "protocols": [["classic", a] for a in ASSIGNORS]}
 
 
 async def produce(q):
@@ -111,9 +118,64 @@ async def describe(q):
     return {"partitions": len(t["partitions"])}
 
 
+async def join(q):
+    c = AIOKafkaConsumer(bootstrap_servers=BOOTSTRAP, group_id=q["group"], client_id=q["member"], group_instance_id=q.get("instance"),
+                         partition_assignment_strategy=[ASSIGNORS[q["assignor"]]], enable_auto_commit=False, auto_offset_reset="earliest",
+                         fetch_max_wait_ms=200, heartbeat_interval_ms=200, session_timeout_ms=6000, metadata_max_age_ms=1000)
+    if q.get("pattern"):
+        c.subscribe(pattern=q["pattern"])
+    else:
+        c.subscribe([q["topic"]])
+    members[q["member"]] = c
+    # It returns when the member has joined, and others of this program may have to join anew for that.
+    starting[q["member"]] = asyncio.ensure_future(c.start())
+
+
+async def poll(q):
+    c = members[q["member"]]
+    if not (await asyncio.wait([starting[q["member"]]], timeout=q["timeoutMs"] / 1000))[0]:
+        return {"records": [], "assigned": []}
+    starting[q["member"]].result()
+    got = await c.getmany(timeout_ms=q["timeoutMs"])
+    return {"records": [[m.topic, m.partition, m.offset] for ms in got.values() for m in ms], "assigned": [list(tp) for tp in c.assignment()]}
+
+
+async def commit(q):
+    c = members[q["member"]]
+    await c.commit({tp: OffsetAndMetadata(await c.position(tp), q.get("metadata") or "") for tp in c.assignment()})
+
+
+async def committed(q):
+    tp = TopicPartition(q["topic"], q["partition"])
+    at = (await with_admin(lambda a: a.list_consumer_group_offsets(q["group"], partitions=[tp])))[tp]
+    return {"offset": at.offset, "metadata": at.metadata}
+
+
+async def leave(q):
+    await starting.pop(q["member"])
+    await members.pop(q["member"]).stop()
+
+
+async def seek(q):
+    members[q["member"]].seek(TopicPartition(q["topic"], q["partition"]), q["offset"])
+
+
+async def pause(q):
+    members[q["member"]].pause(TopicPartition(q["topic"], q["partition"]))
+
+
+async def resume(q):
+    members[q["member"]].resume(TopicPartition(q["topic"], q["partition"]))
+
+
 def run(f):
-    return lambda q: asyncio.run(f(q))
+    return lambda q: asyncio.run_coroutine_threadsafe(f(q), loop).result()
 
 
+members, starting = {}, {}
+# Members send heartbeats between the questions, so the loop goes on.
+loop = asyncio.new_event_loop()
+threading.Thread(target=loop.run_forever, daemon=True).start()
 serve({"hello": hello, "produce": run(produce), "consume": run(consume), "offsets": run(offsets), "create": run(create),
-       "delete": run(delete), "topics": run(topics), "describe": run(describe)})
+       "delete": run(delete), "topics": run(topics), "describe": run(describe), "join": run(join), "poll": run(poll), "commit": run(commit),
+       "committed": run(committed), "leave": run(leave), "seek": run(seek), "pause": run(pause), "resume": run(resume)})

@@ -16,7 +16,8 @@ admin = AdminClient(CONF)
 
 def hello(_):
     return {"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "nullHeaders": True, "repeatedHeaders": True,
-            "idempotent": True, "maxTimestamp": True}
+            "idempotent": True, "maxTimestamp": True, "static": True, "pattern": True,
+            "protocols": [["classic", "range"], ["classic", "cooperative-sticky"], ["consumer", "uniform"]]}
 
 
 def produce(q):
@@ -106,5 +107,52 @@ def describe(q):
     return {"partitions": len(t.partitions)}
 
 
-serve({"hello": hello, "produce": produce, "consume": consume, "offsets": offsets, "create": create, "delete": delete,
+def join(q):
+    conf = dict(CONF, **{"group.id": q["group"], "client.id": q["member"], "enable.auto.commit": False, "auto.offset.reset": "earliest",
+                         "fetch.wait.max.ms": 200, "topic.metadata.refresh.interval.ms": 500, "group.protocol": q["protocol"]})
+    if q["protocol"] == "classic":
+        conf |= {"partition.assignment.strategy": q["assignor"], "heartbeat.interval.ms": 200, "session.timeout.ms": 6000}
+    else:
+        conf["group.remote.assignor"] = q["assignor"]
+    if q.get("instance"):
+        conf["group.instance.id"] = q["instance"]
+    members[q["member"]] = c = Consumer(conf)
+    c.subscribe([q.get("pattern") or q["topic"]])
+
+
+def poll(q):
+    c = members[q["member"]]
+    records = []
+    for m in c.consume(500, q["timeoutMs"] / 1000):
+        if m.error():
+            raise KafkaException(m.error())
+        records.append([m.topic(), m.partition(), m.offset()])
+    return {"records": records, "assigned": [[tp.topic, tp.partition] for tp in c.assignment()]}
+
+
+def commit(q):
+    c = members[q["member"]]
+    at = [tp for tp in c.position(c.assignment()) if tp.offset >= 0]
+    if not at:
+        return
+    for tp in c.commit(offsets=[TopicPartition(tp.topic, tp.partition, tp.offset, q.get("metadata") or "") for tp in at], asynchronous=False):
+        if tp.error:
+            raise KafkaException(tp.error)
+
+
+def committed(q):
+    tp = members[q["member"]].committed([TopicPartition(q["topic"], q["partition"])], timeout=TIMEOUT)[0]
+    return {"offset": tp.offset, "metadata": tp.metadata or ""}
+
+
+def leave(q):
+    members.pop(q["member"]).close()
+
+
+members = {}
+serve({"join": join, "poll": poll, "commit": commit, "committed": committed, "leave": leave,
+       "seek": lambda q: members[q["member"]].seek(TopicPartition(q["topic"], q["partition"], q["offset"])),
+       "pause": lambda q: members[q["member"]].pause([TopicPartition(q["topic"], q["partition"])]),
+       "resume": lambda q: members[q["member"]].resume([TopicPartition(q["topic"], q["partition"])]),
+       "hello": hello, "produce": produce, "consume": consume, "offsets": offsets, "create": create, "delete": delete,
        "topics": topics, "describe": describe})

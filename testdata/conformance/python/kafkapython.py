@@ -5,16 +5,21 @@ import time
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.structs import OffsetAndMetadata
 
 from lines import b64, raw, say, serve
 
+ASSIGNORS = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
 BOOTSTRAP = sys.argv[1]
 TIMEOUT = 20
 
 
 def hello(_):
     return {"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "nullHeaders": False, "repeatedHeaders": True,
-            "idempotent": True, "maxTimestamp": False}
+            "idempotent": True, "maxTimestamp": False, "static": True, "pattern": False,
+            "protocols": [["classic", a] for a in ASSIGNORS]}
 
 
 def produce(q):
@@ -102,5 +107,38 @@ def describe(q):
     return {"partitions": len(t["partitions"])}
 
 
-serve({"hello": hello, "produce": produce, "consume": consume, "offsets": offsets, "create": create, "delete": delete,
+def join(q):
+    c = KafkaConsumer(bootstrap_servers=BOOTSTRAP, group_id=q["group"], client_id=q["member"], group_instance_id=q.get("instance"),
+                      partition_assignment_strategy=[ASSIGNORS[q["assignor"]]], enable_auto_commit=False, auto_offset_reset="earliest",
+                      fetch_max_wait_ms=200, heartbeat_interval_ms=200, session_timeout_ms=6000)
+    members[q["member"]] = c
+    c.subscribe([q["topic"]])
+
+
+def poll(q):
+    c = members[q["member"]]
+    records = [[m.topic, m.partition, m.offset] for ms in c.poll(q["timeoutMs"]).values() for m in ms]
+    return {"records": records, "assigned": [list(tp) for tp in c.assignment()]}
+
+
+def commit(q):
+    c = members[q["member"]]
+    c.commit({tp: OffsetAndMetadata(c.position(tp), q.get("metadata") or "", -1) for tp in c.assignment()})
+
+
+def committed(q):
+    at = members[q["member"]].committed(TopicPartition(q["topic"], q["partition"]), metadata=True)
+    return {"offset": at.offset, "metadata": at.metadata} if at else {"offset": -1, "metadata": ""}
+
+
+def leave(q):
+    members.pop(q["member"]).close()
+
+
+members = {}
+serve({"join": join, "poll": poll, "commit": commit, "committed": committed, "leave": leave,
+       "seek": lambda q: members[q["member"]].seek(TopicPartition(q["topic"], q["partition"]), q["offset"]),
+       "pause": lambda q: members[q["member"]].pause(TopicPartition(q["topic"], q["partition"])),
+       "resume": lambda q: members[q["member"]].resume(TopicPartition(q["topic"], q["partition"])),
+       "hello": hello, "produce": produce, "consume": consume, "offsets": offsets, "create": create, "delete": delete,
        "topics": topics, "describe": describe})

@@ -197,17 +197,24 @@ final class Recorder implements Closeable {
         if (!unknown) {
             line.set("requestJson", requestJson(api, v, frame));
         }
-        ByteBuffer b = ByteBuffer.wrap(answer);
-        Messages.decode("ResponseHeader", b, api.responseHeaderVersion(v));
-        JsonNode body = Messages.toJson(Messages.decode(api.messageType.name + "Response", b, v), v);
+        JsonNode body = responseJson(api, v, answer);
         line.set("responseJson", body);
+        return body;
+    }
+
+    /** An answer's body. */
+    static JsonNode responseJson(ApiKeys api, short version, byte[] answer) {
+        ByteBuffer b = ByteBuffer.wrap(answer);
+        Messages.decode("ResponseHeader", b, api.responseHeaderVersion(version));
+        JsonNode body = Messages.toJson(Messages.decode(api.messageType.name + "Response", b, version), version);
         if (b.hasRemaining()) {
-            throw new IllegalStateException("answer has " + b.remaining() + " bytes more: " + line);
+            throw new IllegalStateException("answer has " + b.remaining() + " bytes more: " + body);
         }
         return body;
     }
 
-    private static JsonNode requestJson(ApiKeys api, short version, byte[] frame) {
+    /** A request's body, null if it cannot be read. */
+    static JsonNode requestJson(ApiKeys api, short version, byte[] frame) {
         ByteBuffer b = ByteBuffer.wrap(frame);
         try {
             Messages.decode("RequestHeader", b, api.requestHeaderVersion(version));

@@ -57,6 +57,21 @@ final class Topics {
         await(name, false);
     }
 
+    /** Adds partitions, up to that number. */
+    void grow(String name, int partitions) throws IOException {
+        r.quietly(() -> {
+            r.fresh();
+            JsonNode answer = r.ask("", ApiKeys.CREATE_PARTITIONS, 2, "{topics:[{name:'" + name + "',count:" + partitions
+                + ",assignments:null}],timeoutMs:30000}");
+            if (answer.at("/results/0/errorCode").intValue() != 0) {
+                throw new IOException("cannot grow " + name + ": " + answer);
+            }
+        });
+        for (int p = 0; p < partitions; p++) {
+            awaitLeader(name, p);
+        }
+    }
+
     /** Waits until the topic is there, with leaders, or is gone. */
     JsonNode await(String name, boolean there) throws IOException {
         JsonNode[] last = new JsonNode[1];
