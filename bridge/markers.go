@@ -52,6 +52,21 @@ func (b *Bridge) Producers(ctx context.Context, t *Topic, partition int32) ([]pr
 	return all, nil
 }
 
+// InTransaction reports whether a partition has records of a producer's open
+// transaction, as far as is known without asking Iggy.
+func (b *Bridge) InTransaction(t *Topic, partition int32, producerID int64, epoch int16) bool {
+	p, err := t.state.partition(partition)
+	if err != nil {
+		return false
+	}
+	in := false
+	p.ledger.with(func(l *producers.Ledger) {
+		present, open := l.Open(producerID)
+		in = open && present == epoch
+	})
+	return in
+}
+
 // LastStableOffset is the offset of the first record in an open transaction,
 // else the high watermark, which comes from Iggy as of now.
 func (b *Bridge) LastStableOffset(ctx context.Context, t *Topic, partition int32) (int64, error) {

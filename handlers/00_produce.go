@@ -8,6 +8,7 @@ import (
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/transactions"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -25,11 +26,15 @@ import (
 //     send it again.
 //   - Topics are not created; clients ask Metadata for that.
 //   - Topics that Kafka keeps for itself get 17 from all but its admin client.
-//   - A transactional batch gets 49, Kafka's answer to a producer id that no
-//     transactional id holds: transactions are not served yet. Without a
-//     transactional id in the request Kafka refuses the request with 53, with an
-//     empty one with 42. A request with a transactional id and plain batches is a
-//     plain one.
+//   - A transactional batch is written when its partition is part of the producer's
+//     open transaction (KIP-890): up to version 11 AddPartitionsToTxn has added it,
+//     from 12 on this request does. Otherwise it gets 48, from version 11 on 120; an
+//     epoch that is over 47, a producer id that is not the transactional id's 49;
+//     and a code to ask again on while the transaction before is being ended or the
+//     coordinator is not at hand: 19, from version 12 on 51 for the former.
+//   - Without a transactional id in the request Kafka refuses transactional batches
+//     with 53, with an empty one with 42. A request with a transactional id and plain
+//     batches is a plain one.
 //   - The sequences of idempotent producers are checked (KIP-98, KIP-360): a batch
 //     that was written before is answered as it was then and not written again, a
 //     gap gets 45, an epoch that is over 47.
@@ -71,9 +76,6 @@ const (
 	adminClientID = "__admin_client"
 )
 
-// noTransactions tells the user of a transactional producer what code 49 means.
-var noTransactions = wire.String("transactions are not served yet")
-
 // producing is a Produce request on its way.
 type producing struct {
 	h    *Handlers
@@ -82,6 +84,9 @@ type producing struct {
 	byID bool          // topics are named by id
 	now  int64         // ms
 	wait time.Duration // how long a batch may wait behind others
+
+	// joined has the codes of partitions that were to be part of a transaction.
+	joined map[transactions.TopicPartition]int16
 
 	appends []appending
 	left    int  // partitions whose turn has not come
@@ -113,6 +118,9 @@ func (h *Handlers) produce(ctx context.Context, req *Request, body *generated.Pr
 	// Also when something panics: the frame must outlive what was submitted.
 	defer p.settle(ctx)
 	refusal := refusesTransaction(body)
+	if refusal == errNone {
+		p.joinTransaction(ctx, body)
+	}
 	for i := range body.TopicData {
 		p.topic(ctx, &body.TopicData[i], &resp.Responses[i], refusal)
 	}
@@ -180,9 +188,6 @@ func (p *producing) topic(ctx context.Context, data *generated.ProduceRequestTop
 		}
 		if row.ErrorCode != errNone {
 			p.failed = true
-			if row.ErrorCode == errInvalidProducerIDMapping {
-				row.ErrorMessage = noTransactions
-			}
 			continue
 		}
 		p.append(ctx, t, data.PartitionData[i].Records, opts, row)
@@ -240,14 +245,12 @@ func (p *producing) check(t *bridge.Topic, partition int32, raw []byte) int16 {
 	switch {
 	case !hasPartition(t, partition):
 		return errUnknownTopicOrPartition
-	case isTransactional(raw):
-		return errInvalidProducerIDMapping
 	case p.acks < -1 || p.acks > 1:
 		return p.badAcks(raw)
 	case t.Internal && p.req.ClientID != adminClientID:
 		return errInvalidTopic
 	}
-	return errNone
+	return p.joined[transactions.TopicPartition{Topic: t.Name, Partition: partition}]
 }
 
 // badAcks is the code for acks that there are none of, behind what is wrong with

@@ -26,9 +26,10 @@ import (
 //   - When nothing could be read because of faults of Iggy, the answer is held back
 //     for a moment: many clients ask again without a pause.
 //   - Records are never null, also in rows with an error: many clients take null for
-//     a malformed answer. Aborted transactions are null for readers of uncommitted
-//     records and empty for others, as in Kafka. The last stable offset is the high
-//     watermark while there are no transactions. An unknown isolation level gets 42.
+//     a malformed answer.
+//   - Readers of committed records get those before the last stable offset, and the
+//     aborted transactions among them, whose records they leave out themselves. For
+//     others that list is null, as in Kafka. An unknown isolation level gets 42.
 //   - There are no fetch sessions (KIP-227): a new session gets the id 0, which
 //     tells the client to go on with full requests, and a request within a session
 //     gets 70, Kafka's answer when it has forgotten one.

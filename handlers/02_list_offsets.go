@@ -81,6 +81,7 @@ type partitionKey struct {
 type offsetLookup struct {
 	topic     *bridge.Topic
 	timestamp int64
+	committed bool // what lies behind the last stable offset does not count
 	epochs    bool // the answer can carry leader epochs
 	row       *generated.ListOffsetsResponseListOffsetsPartitionResponse
 }
@@ -114,7 +115,10 @@ func (h *Handlers) listOffsets(ctx context.Context, req *Request, body *generate
 				row.ErrorCode = checkLeaderEpoch(p.CurrentLeaderEpoch)
 			}
 			if row.ErrorCode == errNone {
-				lookups = append(lookups, offsetLookup{topic: t, timestamp: p.Timestamp, row: row, epochs: req.Version >= 4})
+				lookups = append(lookups, offsetLookup{
+					topic: t, timestamp: p.Timestamp, row: row, epochs: req.Version >= 4,
+					committed: body.IsolationLevel != readUncommitted,
+				})
 			}
 		}
 	}
@@ -157,7 +161,11 @@ func (l *offsetLookup) look(ctx context.Context, b *bridge.Bridge) {
 	)
 	switch p := l.row.PartitionIndex; l.timestamp {
 	case latestTimestamp:
-		offset, err = b.HighWatermark(ctx, l.topic, p)
+		if l.committed {
+			offset, err = b.LastStableOffset(ctx, l.topic, p)
+		} else {
+			offset, err = b.HighWatermark(ctx, l.topic, p)
+		}
 	case earliestTimestamp, earliestLocalTimestamp:
 		offset, err = b.LogStartOffset(ctx, l.topic, p)
 	case maxTimestamp:
@@ -165,6 +173,12 @@ func (l *offsetLookup) look(ctx context.Context, b *bridge.Bridge) {
 	case latestTieredTimestamp, earliestPendingTimestamp:
 	default:
 		offset, timestamp, err = b.OffsetForTimestamp(ctx, l.topic, p, l.timestamp)
+	}
+	if err == nil && l.committed && timestamp != notKnown {
+		var stable int64
+		if stable, err = b.LastStableOffset(ctx, l.topic, l.row.PartitionIndex); offset >= stable {
+			offset, timestamp = notKnown, notKnown
+		}
 	}
 	if err != nil {
 		l.row.ErrorCode = partitionCode(err, false)

@@ -20,9 +20,8 @@ import (
 //   - It is this bridge, for every key, an empty one as well.
 //   - The first question for a group makes __consumer_offsets. As long as that
 //     cannot be done the answer is 15 or 14, on which clients ask again.
-//   - For transactions it is this bridge, too, although there are none yet: the
-//     InitProducerId that follows is refused at once, whereas clients would ask
-//     here again and again until their time is over.
+//   - The first question for a transactional id makes __transaction_state in the
+//     same way.
 //   - Share groups are not served: 15 for their keys, 42 for one that is none and
 //     in versions that do not know share groups.
 //   - An unknown type of key gets 42.
@@ -86,7 +85,9 @@ func (h *Handlers) coordinatorFor(ctx context.Context, version int16, keyType in
 		defer cancel()
 		return h.openGroups(ctx)
 	case keyType == keyTypeTransaction:
-		return errorcode.None
+		ctx, cancel := context.WithTimeout(ctx, openTime)
+		defer cancel()
+		return h.openTransactions(ctx)
 	case keyType == keyTypeShare && version >= findShareSince && isShareKey(key):
 		return errorcode.CoordinatorNotAvailable
 	default:

@@ -26,7 +26,7 @@ var _ = register(generated.KeyListGroups, 0, 5, (*Handlers).listGroups)
 
 func (h *Handlers) listGroups(ctx context.Context, req *Request, body *generated.ListGroupsRequest) (generated.Message, error) {
 	resp := generated.DefaultListGroupsResponse()
-	answers, err := h.groups.CallAll(ctx, groupCall(req, body))
+	answers, err := h.groups.CallAll(ctx, coordinatorCall(req, body))
 	if err != nil {
 		resp.ErrorCode = coordinatorCode(err)
 		return &resp, nil

@@ -55,20 +55,21 @@ type feature struct {
 
 // featuresEpoch is the age of the list of features. Clients keep the features
 // of the highest epoch they saw, so whoever changes the list raises it.
-const featuresEpoch int64 = 2
+const featuresEpoch int64 = 3
 
 // features are Kafka 4.4.0's as far as they hold here. kafka-features and other
 // tools expect metadata.version among them, and take it for the release: 33 is
 // what 4.4.0 has. The others are promises that clients act on: group.version
 // tells that consumer groups (KIP-848) are coordinated here, share.version and
-// streams.version say so of groups of these kinds, and with transaction.version 2
-// a Java producer ends transactions in the way of KIP-890 and adds partitions by
+// streams.version say so of groups of these kinds. With transaction.version 2 a
+// Java producer ends transactions in the way of KIP-890 and adds partitions by
 // producing to them. They are added together with what they promise. kraft.version and
 // eligible.leader.replicas.version speak of a quorum and of replicas, which
 // there are none of.
 var features = []feature{
 	{name: "group.version", min: 0, max: 1, finalized: 1},
 	{name: "metadata.version", min: 7, max: 33, finalized: 33},
+	{name: "transaction.version", min: 0, max: 2, finalized: 2},
 }
 
 func (h *Handlers) apiVersions(ctx context.Context, req *Request, body *generated.ApiVersionsRequest) (generated.Message, error) {

@@ -14,10 +14,11 @@ import (
 //     other bridges do not repeat them.
 //   - Kafka gives such a producer a new id also when it names the one it has
 //     (KIP-360), and looks at its epoch no more than this does.
-//   - A transactional id gets 42. Transactions are not served yet, nor are the
-//     calls before and after this one advertised, so clients fail at once rather
-//     than wait for a coordinator. An empty transactional id gets 42 from Kafka,
-//     too.
+//   - A transactional id keeps its producer id; each call gives it the next epoch,
+//     which fences the producer before, and aborts the transaction that one has
+//     open: 51 until that is done. A producer that names an id and epoch which are
+//     not its own any more gets 90, before version 4 47.
+//   - An empty transactional id gets 42, a transaction time-out out of range 50.
 //   - Producer id and epoch come together: one without the other gets 42.
 //   - While Iggy is away the answer is one on which clients ask again: 14 or 15.
 //
@@ -33,9 +34,16 @@ var _ = register(generated.KeyInitProducerId, 0, 5, (*Handlers).initProducerID)
 func (h *Handlers) initProducerID(ctx context.Context, req *Request, body *generated.InitProducerIdRequest) (generated.Message, error) {
 	resp := generated.DefaultInitProducerIdResponse()
 	resp.ProducerId, resp.ProducerEpoch = notKnown, notKnown
-	if body.TransactionalId.Valid || (body.ProducerId == notKnown) != (body.ProducerEpoch == notKnown) {
+	if (body.ProducerId == notKnown) != (body.ProducerEpoch == notKnown) {
 		resp.ErrorCode = errInvalidRequest
 		return &resp, nil
+	}
+	switch {
+	case body.TransactionalId.Valid && body.TransactionalId.S == "":
+		resp.ErrorCode = errInvalidRequest
+		return &resp, nil
+	case body.TransactionalId.Valid:
+		return h.initTransactionalID(ctx, req, body)
 	}
 	id, err := h.bridge.NextProducerID(ctx)
 	if err != nil {
@@ -44,4 +52,20 @@ func (h *Handlers) initProducerID(ctx context.Context, req *Request, body *gener
 	}
 	resp.ProducerId, resp.ProducerEpoch = id, 0
 	return &resp, nil
+}
+
+// initTransactionalID begins a transactional producer's next epoch.
+func (h *Handlers) initTransactionalID(ctx context.Context, req *Request, body *generated.InitProducerIdRequest) (generated.Message, error) {
+	resp := generated.DefaultInitProducerIdResponse()
+	resp.ProducerId, resp.ProducerEpoch = notKnown, notKnown
+	if err := h.transactions.ids.ready(ctx); err != nil {
+		resp.ErrorCode = bridge.ErrorCodeIn(bridge.ScopeCoordinator, err)
+		return &resp, nil
+	}
+	answer, code := askTransaction[*generated.InitProducerIdResponse](ctx, h, req, body.TransactionalId.S, body)
+	if code != errNone {
+		resp.ErrorCode = code
+		return &resp, nil
+	}
+	return answer, nil
 }

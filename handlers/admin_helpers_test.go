@@ -11,6 +11,7 @@ import (
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/engine"
+	"kafka-iggy-bridge/internal/transactions"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -63,11 +64,21 @@ func newAdminAt(t testing.TB, bc bridge.Config, change func(*Config, *bridge.Con
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeWithin(t, "bridge", b.Close) })
-	groupOptions := groupOptionsOf(t)
-	coordinator := NewGroupCoordinator(b, groupOptions)
+	return &adminFixture{t: t, h: newHandlers(t, c, b, groupOptionsOf(t)), b: b}
+}
+
+// newHandlers makes handlers with coordinators, which end with the test.
+func newHandlers(t testing.TB, c Config, b *bridge.Bridge, options GroupOptions) *Handlers {
+	t.Helper()
+	coordinator := NewGroupCoordinator(b, options)
 	coordinator.Start()
-	t.Cleanup(func() { closeWithin(t, "coordinator", coordinator.Close) })
-	return &adminFixture{t: t, h: New(c, b, coordinator, &counted{}, adminLog()), b: b}
+	t.Cleanup(func() { closeWithin(t, "coordinator of the groups", coordinator.Close) })
+	txn := NewTransactionCoordinator(b, coordinator, TransactionOptions{
+		Config: transactions.DefaultConfig(), Partitions: options.Partitions, Metrics: options.Metrics, Logger: options.Logger,
+	})
+	txn.Start()
+	t.Cleanup(func() { closeWithin(t, "coordinator of the transactions", txn.Close) })
+	return New(c, b, coordinator, txn, &counted{}, adminLog())
 }
 
 func closeWithin(t testing.TB, what string, end func(context.Context) error) {

@@ -388,6 +388,17 @@ func TestReplayApiVersions(t *testing.T) {
 			}
 			want.SupportedFeatures = slices.DeleteFunc(want.SupportedFeatures, func(f generated.ApiVersionsResponseSupportedFeatureKey) bool { return !own(f.Name) })
 			want.FinalizedFeatures = slices.DeleteFunc(want.FinalizedFeatures, func(f generated.ApiVersionsResponseFinalizedFeatureKey) bool { return !own(f.Name) })
+			// Kafka's order is that of a hash map.
+			for _, list := range [][]generated.ApiVersionsResponseFinalizedFeatureKey{want.FinalizedFeatures, got.FinalizedFeatures} {
+				slices.SortFunc(list, func(a, b generated.ApiVersionsResponseFinalizedFeatureKey) int {
+					return strings.Compare(a.Name, b.Name)
+				})
+			}
+			for _, list := range [][]generated.ApiVersionsResponseSupportedFeatureKey{want.SupportedFeatures, got.SupportedFeatures} {
+				slices.SortFunc(list, func(a, b generated.ApiVersionsResponseSupportedFeatureKey) int {
+					return strings.Compare(a.Name, b.Name)
+				})
+			}
 			r.compare(t, want, got)
 		})
 	}

@@ -68,7 +68,7 @@ func TestInitProducerID(t *testing.T) {
 	t.Parallel()
 	f := newData(t, nil)
 	seen := map[int64]bool{}
-	null, empty, tx := wire.NullString{}, wire.String(""), wire.String("tx")
+	null, empty := wire.NullString{}, wire.String("")
 	for _, c := range []struct {
 		name    string
 		id      wire.NullString
@@ -86,8 +86,6 @@ func TestInitProducerID(t *testing.T) {
 		{"an id without an epoch", null, 60000, 5, -1, 42},
 		{"an epoch without an id", null, 60000, -1, 3, 42},
 		{"an empty transactional id", empty, 60000, -1, -1, 42},
-		{"a transactional id", tx, 60000, -1, -1, 42},
-		{"a transactional id with a producer", tx, 60000, 5, 3, 42},
 	} {
 		for v := int16(0); v <= 5; v++ {
 			if v < 3 && (c.pid != -1 || c.epoch != -1) {

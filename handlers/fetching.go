@@ -3,10 +3,12 @@ package handlers
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/producers"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/server/parking"
 )
@@ -152,6 +154,7 @@ func (f *fetching) readPartition(ctx context.Context, p *fetchPartition) bool {
 		Offset:     p.next,
 		MaxBytes:   min(p.left, f.left),
 		AtLeastOne: f.size == 0,
+		Committed:  f.isolation != readUncommitted,
 	})
 	if err != nil {
 		f.failed(p, got, err)
@@ -167,12 +170,30 @@ func (f *fetching) readPartition(ctx context.Context, p *fetchPartition) bool {
 	p.size, f.size = p.size+n, f.size+n
 	p.left, f.left = max(p.left-n, 0), max(f.left-n, 0)
 	p.next = endOffset(got.Records[len(got.Records)-1])
+	p.addAborted(got.Aborted)
 	if p.batches == nil {
 		p.batches = got.Records
 	} else {
 		p.batches = append(p.batches, got.Records...)
 	}
+	if f.isolation != readUncommitted {
+		return p.next < got.LastStableOffset
+	}
 	return p.next < got.HighWatermark
+}
+
+// addAborted puts aborted transactions into the row. One that two reads met is
+// told once.
+func (p *fetchPartition) addAborted(aborted []producers.Aborted) {
+	for _, a := range aborted {
+		row := generated.FetchResponseAbortedTransaction{ProducerId: a.ProducerID, FirstOffset: a.First}
+		known := slices.ContainsFunc(p.row.AbortedTransactions, func(r generated.FetchResponseAbortedTransaction) bool {
+			return r.ProducerId == row.ProducerId && r.FirstOffset == row.FirstOffset
+		})
+		if !known {
+			p.row.AbortedTransactions = append(p.row.AbortedTransactions, row)
+		}
+	}
 }
 
 // failed fills in the row of a partition that could not be read. What was read

@@ -22,7 +22,7 @@ const allGroupOperations int32 = 1<<3 | 1<<6 | 1<<8 | 1<<10 | 1<<11
 // askGroup gives a request about one group to the group's coordinator and
 // returns the answer; where there is none, the code that says why.
 func askGroup[R generated.Message](ctx context.Context, h *Handlers, req *Request, groupID string, body generated.Message) (answer R, code int16) {
-	m, err := h.groups.Call(ctx, groupID, groupCall(req, body))
+	m, err := h.groups.Call(ctx, groupID, coordinatorCall(req, body))
 	if err != nil {
 		return answer, coordinatorCode(err)
 	}
@@ -38,8 +38,8 @@ func awaitGroup[R generated.Message](ctx context.Context, h *Handlers, req *Requ
 	return askGroup[R](parked, h, req, groupID, body)
 }
 
-// groupCall is a request as coordinators take it.
-func groupCall(req *Request, body generated.Message) statemachine.Call {
+// coordinatorCall is a request as coordinators take it.
+func coordinatorCall(req *Request, body any) statemachine.Call {
 	return statemachine.Call{
 		Key:        req.Key,
 		Version:    req.Version,

@@ -45,7 +45,9 @@ func NewGroupCoordinator(b *bridge.Bridge, options GroupOptions) *coordinator.Co
 	topics := &topicSets{bridge: b}
 	return coordinator.New(coordinator.Options{
 		Name: "groups",
-		Find: func(ctx context.Context) (int32, error) { return findOffsetsTopic(ctx, b, options.Partitions) },
+		Find: func(ctx context.Context) (int32, error) {
+			return findInternalTopic(ctx, b, offsetsTopic, options.Partitions)
+		},
 		Open: func(ctx context.Context) (int32, error) {
 			return b.OpenInternalTopic(ctx, offsetsTopic, options.Partitions)
 		},
@@ -65,17 +67,17 @@ func randomUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// findOffsetsTopic opens the topic when it exists.
-func findOffsetsTopic(ctx context.Context, b *bridge.Bridge, partitions int32) (int32, error) {
+// findInternalTopic opens a topic when it exists.
+func findInternalTopic(ctx context.Context, b *bridge.Bridge, name string, partitions int32) (int32, error) {
 	if err := b.Health(); err != nil {
 		return 0, err
 	}
-	if _, err := b.Topic(ctx, offsetsTopic); errors.Is(err, bridge.ErrTopicNotFound) {
+	if _, err := b.Topic(ctx, name); errors.Is(err, bridge.ErrTopicNotFound) {
 		return 0, nil
 	} else if err != nil {
 		return 0, err
 	}
-	return b.OpenInternalTopic(ctx, offsetsTopic, partitions)
+	return b.OpenInternalTopic(ctx, name, partitions)
 }
 
 // topicSets keeps the snapshot of the topics that the machines see.

@@ -120,10 +120,7 @@ func newTraceFixture(t *testing.T, assignmentInterval time.Duration) *traceFixtu
 	options.Config.ConsumerHeartbeatInterval = time.Second
 	options.Config.ConsumerAssignmentInterval = assignmentInterval
 	options.Written = f.keepAll
-	coordinator := NewGroupCoordinator(b, options)
-	coordinator.Start()
-	t.Cleanup(func() { closeWithin(t, "coordinator", coordinator.Close) })
-	f.adminFixture = &adminFixture{t: t, h: New(adminConfig(), b, coordinator, &counted{}, adminLog()), b: b, engine: e}
+	f.adminFixture = &adminFixture{t: t, h: newHandlers(t, adminConfig(), b, options), b: b, engine: e}
 	f.await(func() bool { return b.Health() == nil })
 	f.findCoordinators(6, keyTypeGroup, "g")
 	f.await(func() bool {

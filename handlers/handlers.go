@@ -75,17 +75,18 @@ type Metrics interface {
 
 // Handlers holds what the handlers share. It is safe for concurrent use.
 type Handlers struct {
-	config  Config
-	bridge  *bridge.Bridge
-	groups  *coordinator.Coordinator
-	metrics Metrics
-	log     logrus.FieldLogger
+	config       Config
+	bridge       *bridge.Bridge
+	groups       *coordinator.Coordinator
+	transactions *TransactionCoordinator
+	metrics      Metrics
+	log          logrus.FieldLogger
 }
 
-// New returns the handlers over a bridge and the coordinator of its groups (see
-// NewGroupCoordinator).
-func New(config Config, b *bridge.Bridge, groups *coordinator.Coordinator, metrics Metrics, log logrus.FieldLogger) *Handlers {
-	return &Handlers{config: config, bridge: b, groups: groups, metrics: metrics, log: log}
+// New returns the handlers over a bridge and the coordinators of its groups and
+// transactions (see NewGroupCoordinator and NewTransactionCoordinator).
+func New(config Config, b *bridge.Bridge, groups *coordinator.Coordinator, transactions *TransactionCoordinator, metrics Metrics, log logrus.FieldLogger) *Handlers {
+	return &Handlers{config: config, bridge: b, groups: groups, transactions: transactions, metrics: metrics, log: log}
 }
 
 // Lookup returns the endpoint of an API key, or false when it is not served.

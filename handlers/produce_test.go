@@ -189,34 +189,6 @@ func TestProduceNeverCreatesTopics(t *testing.T) {
 	}
 }
 
-func TestProduceTransactionsAreNotServed(t *testing.T) {
-	t.Parallel()
-	f := newData(t, nil)
-	f.topic("orders", 1)
-	transactional := batch(records.BatchSpec{Transactional: true, HasProducer: true, ProducerID: 7}, record{value: []byte("t")})
-	id := wire.String("tx")
-	for _, c := range []struct {
-		name string
-		id   wire.NullString
-		raw  []byte
-		want []int16
-	}{
-		{"a transactional batch", id, transactional, []int16{49, 0}},
-		{"a transactional batch without an id", wire.NullString{}, transactional, []int16{53, 53}},
-		{"a transactional batch with an empty id", wire.String(""), transactional, []int16{42, 42}},
-		{"an id and a plain batch", id, values("plain"), []int16{0, 0}},
-	} {
-		req := produceRequest(part{topic: "orders", records: c.raw}, part{topic: "orders", records: values("beside")})
-		req.TransactionalId = c.id
-		if got := produceCodes(f.produceRows(12, req)); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-	if got, want := f.contents("orders", 0, 0), []string{"beside", "plain", "beside"}; !slices.Equal(got, want) {
-		t.Errorf("written: %v, want %v", got, want)
-	}
-}
-
 func TestProduceInternalTopics(t *testing.T) {
 	t.Parallel()
 	f := newData(t, nil)

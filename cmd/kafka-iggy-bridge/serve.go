@@ -24,6 +24,7 @@ import (
 	"kafka-iggy-bridge/internal/offsetmirror"
 	"kafka-iggy-bridge/internal/server"
 	"kafka-iggy-bridge/internal/telemetry"
+	"kafka-iggy-bridge/internal/transactions"
 )
 
 const (
@@ -37,18 +38,19 @@ const (
 
 // app is a running bridge: its parts in the order in which they were started.
 type app struct {
-	config   *config.Config
-	log      *logrus.Logger
-	metrics  *telemetry.Metrics
-	listener net.Listener
-	engine   *engine.Engine // nil when Iggy is elsewhere
-	bridge   *bridge.Bridge
-	groups   *coordinator.Coordinator
-	mirror   *offsetmirror.Mirror // nil when switched off
-	http     *telemetry.Endpoint  // nil when switched off
-	server   *server.Server
-	served   chan error
-	ending   atomic.Bool
+	config       *config.Config
+	log          *logrus.Logger
+	metrics      *telemetry.Metrics
+	listener     net.Listener
+	engine       *engine.Engine // nil when Iggy is elsewhere
+	bridge       *bridge.Bridge
+	groups       *coordinator.Coordinator
+	transactions *handlers.TransactionCoordinator
+	mirror       *offsetmirror.Mirror // nil when switched off
+	http         *telemetry.Endpoint  // nil when switched off
+	server       *server.Server
+	served       chan error
+	ending       atomic.Bool
 }
 
 // errEnding is why a bridge that is shutting down is not ready.
@@ -116,6 +118,8 @@ func (a *app) start(ctx context.Context) error {
 	}
 	a.groups = handlers.NewGroupCoordinator(a.bridge, options)
 	a.groups.Start()
+	a.transactions = handlers.NewTransactionCoordinator(a.bridge, a.groups, a.transactionOptions())
+	a.transactions.Start()
 	host, port, err := splitAddress(a.advertised())
 	if err != nil {
 		return fmt.Errorf("kafka.advertised: %w", err)
@@ -127,7 +131,7 @@ func (a *app) start(ctx context.Context) error {
 		AutoCreate:        a.config.Topics.AutoCreate,
 		DefaultPartitions: int32(a.config.Topics.DefaultPartitions),
 		MaxMessageBytes:   int32(a.config.MessageMaxBytes),
-	}, a.bridge, a.groups, a.metrics, a.log)
+	}, a.bridge, a.groups, a.transactions, a.metrics, a.log)
 	a.metrics.CollectGroups(func() map[telemetry.GroupState]int { return groupCounts(ctx, registry) })
 	if a.config.HTTP.Listen != "" {
 		if a.http, err = telemetry.StartEndpoint(ctx, a.config.HTTP.Listen, a.metrics, a.ready, a.log); err != nil {
@@ -160,6 +164,7 @@ func (a *app) bridgeConfig() (bridge.Config, error) {
 	bc.ClusterID = c.Kafka.ClusterID
 	bc.TopicDefaults = map[string]string{"max.message.bytes": strconv.FormatInt(c.MessageMaxBytes, 10)}
 	bc.CacheBytes = c.Fetch.CacheBytes
+	bc.ProducerIDExpiration = c.Transactions.ProducerIDExpiration
 	bc.Logger, bc.Metrics = a.log, a.metrics
 	if bc.CacheBytes == 0 {
 		bc.CacheBytes = -1 // 0 would be the bridge's default
@@ -245,6 +250,20 @@ func (a *app) groupOptions() handlers.GroupOptions {
 	}
 }
 
+// transactionOptions say how transactions are coordinated.
+func (a *app) transactionOptions() handlers.TransactionOptions {
+	t := a.config.Transactions
+	options := handlers.TransactionOptions{
+		Config:     transactions.DefaultConfig(),
+		Partitions: int32(t.StatePartitions),
+		Metrics:    a.metrics,
+		Logger:     a.log,
+	}
+	options.Config.MaxTimeout = t.MaxTimeout
+	options.Config.IDExpiration = t.IDExpiration
+	return options
+}
+
 // groupCounts counts groups for the metrics.
 func groupCounts(ctx context.Context, h *handlers.Handlers) map[telemetry.GroupState]int {
 	counts := make(map[telemetry.GroupState]int)
@@ -271,6 +290,9 @@ func (a *app) stop() error {
 		errs = append(errs, a.server.Shutdown(serving), <-a.served)
 	case a.listener != nil:
 		errs = append(errs, a.listener.Close())
+	}
+	if a.transactions != nil {
+		errs = append(errs, a.transactions.Close(closing))
 	}
 	if a.groups != nil {
 		errs = append(errs, a.groups.Close(closing))

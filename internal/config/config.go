@@ -4,15 +4,16 @@ import "time"
 
 // Config is the effective configuration.
 type Config struct {
-	Kafka    Kafka
-	Iggy     Iggy
-	Embedded Embedded
-	Bridge   Bridge
-	Topics   Topics
-	Groups   Groups
-	Fetch    Fetch
-	HTTP     HTTP
-	Log      Log
+	Kafka        Kafka
+	Iggy         Iggy
+	Embedded     Embedded
+	Bridge       Bridge
+	Topics       Topics
+	Groups       Groups
+	Transactions Transactions
+	Fetch        Fetch
+	HTTP         HTTP
+	Log          Log
 
 	// MessageMaxBytes is message.max.bytes: the largest record batch taken.
 	MessageMaxBytes int64
@@ -169,6 +170,18 @@ type ConsumerGroups struct {
 	// RegexRefresh is how often subscriptions to regular expressions are matched
 	// with the topics anew.
 	RegexRefresh time.Duration
+}
+
+// Transactions is how idempotent producers are remembered and transactions are
+// coordinated.
+type Transactions struct {
+	// MaxTimeout is the greatest time that a producer may give its transactions.
+	MaxTimeout time.Duration
+	// IDExpiration is how long a transactional id without an open transaction is
+	// remembered, ProducerIDExpiration how long partitions remember a producer.
+	IDExpiration, ProducerIDExpiration time.Duration
+	// StatePartitions is how many partitions __transaction_state is made with.
+	StatePartitions int
 }
 
 // Fetch is how records are served.

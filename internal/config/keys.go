@@ -71,7 +71,7 @@ func span(p func(*Config) *time.Duration) func(*Config, any) {
 // keys are all keys, in the order in which they are documented.
 func keys() []key {
 	var all []key
-	for _, group := range [][]key{kafkaKeys(), kafkaLimitKeys(), iggyKeys(), iggyTuningKeys(), embeddedKeys(), topicKeys(), groupKeys(), consumerGroupKeys(), operationKeys()} {
+	for _, group := range [][]key{kafkaKeys(), kafkaLimitKeys(), iggyKeys(), iggyTuningKeys(), embeddedKeys(), topicKeys(), groupKeys(), consumerGroupKeys(), transactionKeys(), operationKeys()} {
 		all = append(all, group...)
 	}
 	return all
@@ -282,6 +282,23 @@ func consumerGroupKeys() []key {
 		{name: "groups.consumer.regex_refresh", kind: kindDuration, def: "10m", min: int64(10 * time.Millisecond), max: maxDuration,
 			doc: "How often subscriptions of consumer groups to regular expressions are matched with the topics anew (group.consumer.regex.refresh.interval.ms).",
 			set: span(func(c *Config) *time.Duration { return &c.Groups.Consumer.RegexRefresh })},
+	}
+}
+
+func transactionKeys() []key {
+	return []key{
+		{name: "transactions.max_timeout", kind: kindDuration, def: "15m", min: int64(time.Millisecond), max: maxDuration,
+			doc: "Greatest time-out that a transactional producer may ask for (transaction.max.timeout.ms). A transaction that takes longer than its producer's is aborted.",
+			set: span(func(c *Config) *time.Duration { return &c.Transactions.MaxTimeout })},
+		{name: "transactions.id_expiration", kind: kindDuration, def: "168h", min: int64(time.Millisecond), max: maxRetention,
+			doc: "Time for which a transactional id without an open transaction is remembered (transactional.id.expiration.ms).",
+			set: span(func(c *Config) *time.Duration { return &c.Transactions.IDExpiration })},
+		{name: "transactions.producer_id_expiration", kind: kindDuration, def: "24h", min: int64(time.Millisecond), max: maxRetention,
+			doc: "Time for which a partition remembers an idempotent producer that writes nothing (producer.id.expiration.ms). What such a producer sends again after that is not known to be a repetition.",
+			set: span(func(c *Config) *time.Duration { return &c.Transactions.ProducerIDExpiration })},
+		{name: "transactions.state_partitions", kind: kindInt, def: "50", min: 1, max: 1000,
+			doc: "Partitions that __transaction_state is made with (transaction.state.log.num.partitions). It keeps the number it was made with.",
+			set: num(func(c *Config) *int { return &c.Transactions.StatePartitions })},
 	}
 }
 
