@@ -44,7 +44,7 @@ func TestIdleConsumersCostNextToNothing(t *testing.T) {
 			// One look at each topic in 250 ms, or 4 ms after the one before; first
 			// looks at each partition, until that pace is found; and the catalog's own
 			// rounds.
-			limit := min(topics*41, 2600) + 6*topics + 200
+			limit := min(topics*41, 2600) + 10*topics + 200
 			if calls > limit {
 				t.Errorf("%d topics: %d calls in ten seconds, expected %d at most", topics, calls, limit)
 			}
