@@ -20,9 +20,13 @@ import (
 // Version history:
 //
 //	1  flexible
-//	2  the producer's transaction version (KIP-1228); a marker's epoch is checked in
-//	   the same way whatever it says
+//	2  the producer's transaction version (KIP-1228): from 2 on, a marker has the
+//	   epoch that follows the transaction's
 var _ = register(generated.KeyWriteTxnMarkers, 1, 2, (*Handlers).writeTxnMarkers)
+
+// bumpedEpochSince is the transaction version from which on a producer's epoch
+// grows with each transaction (KIP-890).
+const bumpedEpochSince = 2
 
 func (h *Handlers) writeTxnMarkers(ctx context.Context, _ *Request, body *generated.WriteTxnMarkersRequest) (generated.Message, error) {
 	resp := generated.DefaultWriteTxnMarkersResponse()
@@ -34,6 +38,7 @@ func (h *Handlers) writeTxnMarkers(ctx context.Context, _ *Request, body *genera
 		marker := producers.Marker{
 			ProducerID: asked.ProducerId, Epoch: asked.ProducerEpoch,
 			CoordinatorEpoch: asked.CoordinatorEpoch, Commit: asked.TransactionResult,
+			Bumped: asked.TransactionVersion >= bumpedEpochSince,
 		}
 		for j := range asked.Topics {
 			topic := &asked.Topics[j]

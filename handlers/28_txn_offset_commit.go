@@ -41,7 +41,10 @@ func (h *Handlers) txnOffsetCommit(ctx context.Context, req *Request, body *gene
 	if len(known) == 0 {
 		return txnCommitResponse(rows), nil
 	}
-	code := h.joinGroupToTransaction(ctx, req, body)
+	code := errorcode.InvalidGroupID
+	if body.GroupId != "" {
+		code = h.joinGroupToTransaction(ctx, req, body)
+	}
 	if code == errorcode.None {
 		request := *body
 		request.Topics = txnCommitTopics(known)

@@ -29,9 +29,12 @@ type markerWriter struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu     sync.Mutex // guards closed, and work against it
+	mu     sync.Mutex // guards the rest, and work against closed
 	closed bool
 	work   sync.WaitGroup
+	// writing are the transactions whose markers are being written, by transactional
+	// id, with what came for the same id meanwhile.
+	writing map[string][]transactions.WriteMarkers
 }
 
 const (
@@ -42,19 +45,43 @@ const (
 )
 
 func newMarkerWriter(b *bridge.Bridge, groups *coordinator.Coordinator, log logrus.FieldLogger) *markerWriter {
-	w := &markerWriter{bridge: b, groups: groups, log: log}
+	w := &markerWriter{bridge: b, groups: groups, log: log, writing: make(map[string][]transactions.WriteMarkers)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }
 
-// write begins to write a transaction's markers.
+// write begins to write a transaction's markers. A coordinator that is loaded
+// anew asks for markers that are being written already: these are waited for, so
+// that none comes when the id's next transaction has begun.
 func (w *markerWriter) write(m transactions.WriteMarkers) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return
 	}
-	w.work.Go(func() { w.writeAll(m) })
+	if waiting, busy := w.writing[m.TransactionalID]; busy {
+		w.writing[m.TransactionalID] = append(waiting, m)
+		return
+	}
+	w.writing[m.TransactionalID] = nil
+	w.work.Go(func() {
+		for more := true; more; m, more = w.next(m.TransactionalID) {
+			w.writeAll(m)
+		}
+	})
+}
+
+// next is what came for a transactional id while its markers were being written.
+func (w *markerWriter) next(id string) (m transactions.WriteMarkers, more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waiting := w.writing[id]
+	if len(waiting) == 0 {
+		delete(w.writing, id)
+		return m, false
+	}
+	w.writing[id] = waiting[1:]
+	return waiting[0], true
 }
 
 // writeAll writes the markers, side by side, and tells when they are there.
@@ -74,7 +101,7 @@ func (w *markerWriter) writeOne(m transactions.WriteMarkers, at transactions.Top
 	log := w.log.WithFields(logrus.Fields{"transactional_id": m.TransactionalID, "topic": at.Topic, "partition": at.Partition})
 	for pause := minMarkerPause; w.ctx.Err() == nil; pause = min(2*pause, maxMarkerPause) {
 		err := writeMarker(w.ctx, w.bridge, w.groups, at, producers.Marker{
-			ProducerID: m.ProducerID, Epoch: m.ProducerEpoch, Commit: m.Commit,
+			ProducerID: m.ProducerID, Epoch: m.ProducerEpoch, Commit: m.Commit, Bumped: m.Bumped,
 		})
 		switch {
 		case err == nil, w.ctx.Err() != nil:
@@ -99,7 +126,7 @@ func (w *markerWriter) writeOne(m transactions.WriteMarkers, at transactions.Top
 func writeMarker(ctx context.Context, b *bridge.Bridge, offsets *coordinator.Coordinator, at transactions.TopicPartition, m producers.Marker) error {
 	if at.Topic == offsetsTopic {
 		_, err := offsets.CallPartition(ctx, at.Partition, statemachine.Call{Body: &groups.EndTransaction{
-			ProducerID: m.ProducerID, ProducerEpoch: m.Epoch, Commit: m.Commit,
+			ProducerID: m.ProducerID, ProducerEpoch: m.Epoch, Commit: m.Commit, Bumped: m.Bumped,
 		}})
 		return err
 	}

@@ -18,11 +18,15 @@ import (
 // durable. Asking again does nothing, and the answer comes when what was done
 // first is durable; so whoever has no answer may repeat it until there is one.
 // What must not happen is that it comes late, when the producer has begun its
-// next transaction in the same epoch (KIP-890 is about that).
+// next transaction in the same epoch. With a bumped epoch it may.
 type EndTransaction struct {
 	ProducerID    int64
 	ProducerEpoch int16
 	Commit        bool
+	// Bumped says that ProducerEpoch is the one that follows the transaction's
+	// (KIP-890), and so may be that of the producer's next transaction, which does
+	// not end here.
+	Bumped bool
 }
 
 // endTransaction writes the ends of a transaction, those of each group as one
@@ -57,7 +61,7 @@ func (s *Shard) endInGroup(groupID string, p *offsetProducer, e *EndTransaction)
 	for _, at := range slices.SortedFunc(maps.Keys(p.places[groupID]), comparePlaces) {
 		pending := s.pending.at(groupID, at.topic, at.partition)
 		o := pending[slices.IndexFunc(pending, func(o pendingOffset) bool { return o.producerID == e.ProducerID })]
-		if o.producerEpoch > e.ProducerEpoch {
+		if o.producerEpoch > e.ProducerEpoch || e.Bumped && o.producerEpoch == e.ProducerEpoch {
 			continue
 		}
 		s.pending.remove(groupID, at.topic, at.partition, e.ProducerID)

@@ -61,6 +61,9 @@ type Marker struct {
 	Epoch            int16
 	CoordinatorEpoch int32
 	Commit           bool
+	// Bumped says that Epoch is the one that follows the transaction's (KIP-890): it
+	// is the next transaction's as well, so a marker that comes late can be told.
+	Bumped bool
 }
 
 // Ledger is the memory of one partition. It is not safe for concurrent use.
@@ -216,8 +219,9 @@ func (l *Ledger) producer(id int64) *producer {
 }
 
 // CheckMarker tells whether a marker has to be written. It has not when it was
-// written before: a coordinator that does not know sends its markers again. The
-// error is ErrEpoch or ErrCoordinatorEpoch.
+// written before: a coordinator that does not know sends its markers again. One
+// with a bumped epoch is known also when the producer's next transaction is open.
+// The error is ErrEpoch or ErrCoordinatorEpoch.
 func (l *Ledger) CheckMarker(m Marker) (needed bool, err error) {
 	p, ok := l.producers[m.ProducerID]
 	switch {
@@ -227,6 +231,9 @@ func (l *Ledger) CheckMarker(m Marker) (needed bool, err error) {
 		return false, fmt.Errorf("%w: marker with epoch %d for producer %d, which has epoch %d", ErrEpoch, m.Epoch, m.ProducerID, p.epoch)
 	case m.CoordinatorEpoch < p.coordinatorEpoch:
 		return false, fmt.Errorf("%w: %d, producer %d had a marker of %d", ErrCoordinatorEpoch, m.CoordinatorEpoch, m.ProducerID, p.coordinatorEpoch)
+	}
+	if m.Bumped {
+		return p.epoch != m.Epoch, nil
 	}
 	return p.firstOffset != noOffset || !p.marked || p.epoch != m.Epoch, nil
 }

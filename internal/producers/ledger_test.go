@@ -156,21 +156,31 @@ func TestMarkers(t *testing.T) {
 		steps []step
 	}{
 		"the same again is written once": {begin, []step{
-			{"", Marker{pid, 3, 1, true}, true, nil},
-			{"sent again by a coordinator that does not know", Marker{pid, 3, 1, true}, false, nil},
-			{"by its successor", Marker{pid, 3, 2, true}, false, nil},
+			{"", Marker{pid, 3, 1, true, false}, true, nil},
+			{"sent again by a coordinator that does not know", Marker{pid, 3, 1, true, false}, false, nil},
+			{"by its successor", Marker{pid, 3, 2, true, false}, false, nil},
+		}},
+		"a bumped one is known when the next transaction is open": {func(l *Ledger) {
+			begin(l)
+			l.End(Marker{ProducerID: pid, Epoch: 4, CoordinatorEpoch: 1, Bumped: true}, l.Next(), 0)
+			if _, err := send(l, 4, 0, 1, true); err != nil {
+				panic(err)
+			}
+		}, []step{
+			{"it comes late", Marker{pid, 4, 1, false, true}, false, nil},
+			{"the next one's", Marker{pid, 5, 1, true, true}, true, nil},
 		}},
 		"a later epoch fences": {begin, []step{
-			{"", Marker{pid, 4, 1, false}, true, nil},
-			{"what comes late", Marker{pid, 3, 1, true}, false, ErrEpoch},
+			{"", Marker{pid, 4, 1, false, false}, true, nil},
+			{"what comes late", Marker{pid, 3, 1, true, false}, false, ErrEpoch},
 		}},
 		"a former coordinator": {begin, []step{
-			{"", Marker{pid, 3, 5, false}, true, nil},
-			{"", Marker{pid, 3, 4, false}, false, ErrCoordinatorEpoch},
+			{"", Marker{pid, 3, 5, false, false}, true, nil},
+			{"", Marker{pid, 3, 4, false, false}, false, ErrCoordinatorEpoch},
 		}},
 		"a partition without records of the transaction": {func(*Ledger) {}, []step{
-			{"", Marker{pid, 3, 1, false}, true, nil},
-			{"", Marker{pid, 3, 1, false}, false, nil},
+			{"", Marker{pid, 3, 1, false, false}, true, nil},
+			{"", Marker{pid, 3, 1, false, false}, false, nil},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func (m *model) grow(r *rand.Rand, l *Ledger, sequences map[int64]*producerModel
 		if r.IntN(2) == 0 { // KIP-890: the end raises the epoch
 			p.epoch++
 			p.next = 0
-			marker.Epoch = p.epoch
+			marker.Epoch, marker.Bumped = p.epoch, true
 		}
 		l.End(marker, at, at)
 		m.records = append(m.records, Record{Offset: at, Timestamp: at, Marker: &marker})

@@ -61,7 +61,9 @@ type WriteMarkers struct {
 	ProducerID      int64
 	ProducerEpoch   int16
 	Commit          bool
-	Partitions      []TopicPartition
+	// Bumped says that ProducerEpoch is the one that follows the transaction's.
+	Bumped     bool
+	Partitions []TopicPartition
 }
 
 // MarkersWritten is the request from within that says that all markers of a

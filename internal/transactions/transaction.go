@@ -144,7 +144,7 @@ func (m *Machine) finish(t *transaction) {
 	}
 	m.actions = append(m.actions, statemachine.Action{Scope: t.id, Effect: WriteMarkers{
 		TransactionalID: t.id, ProducerID: t.producerID, ProducerEpoch: t.epoch,
-		Commit: t.state == statePrepareCommit, Partitions: t.sorted(),
+		Commit: t.state == statePrepareCommit, Bumped: t.version >= transactionVersion2, Partitions: t.sorted(),
 	}})
 }
 

@@ -135,7 +135,7 @@ func (w *world) step() bool {
 func (w *world) writeMarker(i int) {
 	e := w.effects[i]
 	if len(e.left) > 0 {
-		w.end(e.left[0], producers.Marker{ProducerID: e.ProducerID, Epoch: e.ProducerEpoch, Commit: e.Commit})
+		w.end(e.left[0], producers.Marker{ProducerID: e.ProducerID, Epoch: e.ProducerEpoch, Commit: e.Commit, Bumped: e.Bumped})
 		e.left = e.left[1:]
 		return
 	}
