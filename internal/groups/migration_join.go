@@ -20,18 +20,16 @@ func (s *Shard) joinConsumerGroupAsClassic(c *statemachine.Call, r *generated.Jo
 }
 
 func (s *Shard) classicJoin(c *statemachine.Call, r *generated.JoinGroupRequest, g *consumerGroup) int16 {
-	topics := s.viewTopics()
 	id, isNew := strings.Clone(r.MemberId), r.MemberId == ""
 	if isNew {
 		id = s.config.NewMemberID()
 	}
-	if bad := g.checkRoom(id, r.GroupInstanceId); bad != nil {
-		return bad.code
-	}
-	if !g.supportsClassic(r) {
+	switch {
+	case g.checkRoom(id, r.GroupInstanceId) != nil:
+		return errorcode.GroupMaxSizeReached
+	case !g.supportsClassic(r):
 		return errorcode.InconsistentGroupProtocol
-	}
-	if isNew && !r.GroupInstanceId.Valid && c.Version >= joinMemberIDVersion {
+	case isNew && !r.GroupInstanceId.Valid && c.Version >= joinMemberIDVersion:
 		s.answerJoin(g.id, parked{c.Token, c.Version}, joinError(errorcode.MemberIDRequired, id))
 		return errorcode.None
 	}
@@ -43,15 +41,23 @@ func (s *Shard) classicJoin(c *statemachine.Call, r *generated.JoinGroupRequest,
 		return bad.code
 	}
 	subscription, err := decodeSubscription(r.Protocols[0].Metadata)
-	if err != nil {
+	switch {
+	case err != nil:
 		return errorcode.InconsistentGroupProtocol
-	}
-	if len(subscription.OwnedPartitions) > 0 && g.members[id] == nil && !r.GroupInstanceId.Valid {
+	case len(subscription.OwnedPartitions) > 0 && g.members[id] == nil && !r.GroupInstanceId.Valid:
 		// It was fenced meanwhile, and others may have what it still owns: it has to
 		// give that up first. Kafka takes it for a new member.
 		return errorcode.UnknownMemberID
 	}
-	updated := member.joined(c, r, subscription)
+	return op.joinClassic(c, g, member, member.joined(c, r, subscription), subscription, downgrade)
+}
+
+// joinClassic takes in a classic member, or what has changed about it, and
+// answers.
+func (op *consumerOp) joinClassic(c *statemachine.Call, g *consumerGroup, member, updated *consumerMember,
+	subscription *generated.ConsumerProtocolSubscription, downgrade bool,
+) int16 {
+	s, topics := op.s, op.s.viewTopics()
 	change, bad := op.subscribe(g, member, updated)
 	if bad != nil {
 		return bad.code

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"maps"
 	"slices"
 
 	"kafka-iggy-bridge/generated"
@@ -52,18 +53,20 @@ func (g *consumerGroup) adopt(old *classicGroup) *refusal {
 		protocol = old.vote() // its first rebalance is not over yet
 	}
 	for _, m := range old.members {
-		if bad := g.adoptMember(m, protocol, old.phase == classicStable); bad != nil {
+		if bad := g.adoptMember(m, protocol); bad != nil {
 			return bad
+		}
+	}
+	for _, m := range old.members {
+		if old.phase != classicStable || m.pendingSync {
+			g.adoptClaims(m.id, m.metadata(protocol))
 		}
 	}
 	g.metadataHash = g.s.metadataHash(g.topicCounts)
 	return nil
 }
 
-// adoptMember takes over a member. One without an assignment, because of a
-// rebalance that came in between (then stable is false), still owns what it said
-// in its JoinGroup, if it is a cooperative one. For Kafka it owns nothing then.
-func (g *consumerGroup) adoptMember(old *classicMember, protocol string, stable bool) *refusal {
+func (g *consumerGroup) adoptMember(old *classicMember, protocol string) *refusal {
 	subscription, err := decodeSubscription(old.metadata(protocol))
 	if err != nil {
 		return g.malformed()
@@ -93,8 +96,6 @@ func (g *consumerGroup) adoptMember(old *classicMember, protocol string, stable 
 				"Please refer to the documentation or switch to a default assignor before re-attempting the upgrade.", g.id)
 		}
 		target = g.readAssignment(assignment)
-	} else if !stable {
-		target = g.unowned(g.s.ownedTopics(subscription))
 	}
 	m.assigned = owning(target, g.epoch)
 	g.targets[m.id] = target
@@ -122,18 +123,28 @@ func (g *consumerGroup) readAssignment(a *generated.ConsumerProtocolAssignment) 
 	return target
 }
 
-// unowned are those partitions that no member of the group has yet.
-func (g *consumerGroup) unowned(topics []generated.ConsumerGroupHeartbeatRequestTopicPartitions) assignor.Assignment {
-	target := make(assignor.Assignment, len(topics))
-	for i := range topics {
-		t := &topics[i]
-		partitions := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(t.Partitions))),
-			func(p int32) bool { return g.owned(t.TopicId, p) })
-		if len(partitions) > 0 {
-			target[t.TopicId] = partitions
-		}
+// adoptClaims adds to a member's partitions what it said in its JoinGroup that it
+// owns. In the middle of a rebalance a cooperative member may not know yet of its
+// assignment: it consumes what it had before, and nobody else may get that until
+// it has given it up. For Kafka such a member owns its assignment only.
+func (g *consumerGroup) adoptClaims(id string, metadata []byte) {
+	subscription, err := decodeSubscription(metadata)
+	if err != nil {
+		return
 	}
-	return target
+	m := *g.members[id]
+	target, assigned := maps.Clone(g.targets[id]), maps.Clone(m.assigned)
+	for _, t := range g.s.ownedTopics(subscription) {
+		for _, p := range t.Partitions {
+			if _, twice := assigned.find(t.TopicId, p); !twice && !g.owned(t.TopicId, p) {
+				target[t.TopicId] = append(slices.Clone(target[t.TopicId]), p)
+				assigned[t.TopicId] = merge(assigned[t.TopicId], []ownedPartition{{partition: p, epoch: g.epoch}})
+			}
+		}
+		slices.Sort(target[t.TopicId])
+	}
+	m.assigned, g.targets[id] = assigned, target
+	g.put(&m)
 }
 
 // owning is an assignment as a member's own since an epoch.
