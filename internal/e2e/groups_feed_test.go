@@ -30,7 +30,7 @@ func startFeed(t *testing.T, addr, topic string, partitions int32) *feed {
 	f := &feed{stop: stop, ended: make(chan struct{}), acked: map[int32]int{}}
 	go func() {
 		defer close(f.ended)
-		tick := time.NewTicker(5 * time.Millisecond)
+		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for i := 0; ; i++ {
 			for p := range partitions {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ type kafkaGoMember struct {
 	r     *kafka.Reader
 	stop  context.CancelFunc
 	ended chan struct{}
+
+	patient atomic.Bool // goes on after errors
 
 	mu   sync.Mutex
 	from map[int]int // records received by partition
@@ -46,7 +49,7 @@ func joinKafkaGo(t *testing.T, addr, group string, topics []string, l *ledger, b
 			if ctx.Err() != nil {
 				return
 			}
-			if err != nil {
+			if err != nil && !m.patient.Load() {
 				m.mu.Lock()
 				m.err = errors.Join(m.err, err)
 				m.mu.Unlock()

@@ -50,7 +50,7 @@ func joinGroupFor(t *testing.T, addr, group, name string, l *ledger, do task, op
 	life, die := context.WithCancel(context.Background())
 	polling, stop := context.WithCancel(life)
 	m := &member{name: name, l: l, task: do, wires: &wires{conns: map[net.Conn]bool{}}, ended: make(chan struct{}), stop: stop, die: die, owned: map[place]bool{}}
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.ConsumerGroup(group), kgo.ClientID(name), kgo.Dialer(m.wires.dial),
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.ConsumerGroup(group), kgo.ClientID(name), kgo.Dialer(m.wires.dial), kgo.WithContext(life),
 		kgo.FetchMaxWait(200 * time.Millisecond), kgo.HeartbeatInterval(100 * time.Millisecond), kgo.SessionTimeout(6 * time.Second),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.BlockRebalanceOnPoll(), kgo.DisableAutoCommit(),
 		kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(100 * time.Millisecond), kgo.RequestRetries(1000),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -100,6 +101,41 @@ func TestGroupSurvivesStops(t *testing.T) {
 			m.leave()
 		}
 		l.matches(b.addr, topic)
+	}
+	b.alive()
+}
+
+// TestGroupsOfOthersSurviveKill kills the bridge under groups of Sarama and of
+// kafka-go: they go on, nothing is left out, and in the end all is committed.
+func TestGroupsOfOthersSurviveKill(t *testing.T) {
+	t.Parallel()
+	b := startGroups(t)
+	topic := topicName(t)
+	createTopic(t, b.addr, topic, 2, nil)
+	f := startFeed(t, b.addr, topic, 2)
+	ledgers := map[string]*ledger{topic + ".sarama": newLedger(t), topic + ".kafka-go": newLedger(t)}
+	one := joinSarama(t, b.addr, topic+".sarama", topic, "sarama", ledgers[topic+".sarama"], nil)
+	other := joinKafkaGo(t, b.addr, topic+".kafka-go", []string{topic}, ledgers[topic+".kafka-go"], kafka.RangeGroupBalancer{})
+	one.patient.Store(true)
+	other.patient.Store(true)
+	getOn := func() {
+		for group, l := range ledgers {
+			before, _ := l.counts()
+			await(t, group+" gets on", func() bool { n, _ := l.counts(); return n >= before+100 })
+		}
+	}
+	getOn()
+	b.kill()
+	b.run()
+	getOn()
+	f.finish(t)
+	ended := endOffsets(t, b.addr, topic)
+	for group := range ledgers {
+		await(t, group+" has committed all", func() bool {
+			got := map[place]int64{}
+			fetchCommits(t, b.addr, group).Each(func(o kadm.OffsetResponse) { got[place{o.Topic, o.Partition}] = o.At })
+			return maps.Equal(got, ended)
+		})
 	}
 	b.alive()
 }

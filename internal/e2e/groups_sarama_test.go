@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,8 @@ type saramaMember struct {
 	group sarama.ConsumerGroup
 	stop  context.CancelFunc
 	ended chan struct{}
+
+	patient atomic.Bool // tries again when a session ends with an error
 
 	mu     sync.Mutex
 	claims map[string][]int32
@@ -50,7 +53,7 @@ func joinSarama(t *testing.T, addr, group, topic, name string, l *ledger, config
 	go func() {
 		defer close(m.ended)
 		for ctx.Err() == nil {
-			if err := g.Consume(ctx, []string{topic}, m); err != nil && ctx.Err() == nil {
+			if err := g.Consume(ctx, []string{topic}, m); err != nil && ctx.Err() == nil && !m.patient.Load() {
 				m.mu.Lock()
 				m.err = err
 				m.mu.Unlock()

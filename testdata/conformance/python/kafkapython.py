@@ -112,6 +112,8 @@ def join(q):
                       partition_assignment_strategy=[ASSIGNORS[q["assignor"]]], enable_auto_commit=False, auto_offset_reset="earliest",
                       fetch_max_wait_ms=200, heartbeat_interval_ms=200, session_timeout_ms=6000)
     members[q["member"]] = c
+    # A leader that does not know the topic yet assigns nothing, and now and then stays with that.
+    c.partitions_for_topic(q["topic"])
     c.subscribe([q["topic"]])
 
 
