@@ -16,6 +16,7 @@ import (
 	"kafka-iggy-bridge/internal/groups"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/statemachine"
+	"kafka-iggy-bridge/internal/wire"
 )
 
 // offsetsTopic is the topic that keeps groups and their offsets.
@@ -40,7 +41,10 @@ type GroupOptions struct {
 // It is to be started after the bridge and closed before it.
 func NewGroupCoordinator(b *bridge.Bridge, options GroupOptions) *coordinator.Coordinator {
 	if options.Config.NewMemberID == nil {
-		options.Config.NewMemberID = randomUUID
+		options.Config.NewMemberID = func() string { return textUUID(randomUUID()) }
+	}
+	if options.Config.NewMemberUUID == nil {
+		options.Config.NewMemberUUID = func() string { return randomUUID().String() }
 	}
 	topics := &topicSets{bridge: b}
 	return coordinator.New(coordinator.Options{
@@ -59,11 +63,21 @@ func NewGroupCoordinator(b *bridge.Bridge, options GroupOptions) *coordinator.Co
 	})
 }
 
-// randomUUID makes a UUID of version 4 in its usual form.
-func randomUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+// randomUUID makes a UUID of version 4. As Kafka does, it avoids those whose
+// base64 begins with a dash, which command lines take for options.
+func randomUUID() wire.UUID {
+	for {
+		var b wire.UUID
+		_, _ = rand.Read(b[:]) // never fails
+		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+		if b.String()[0] != '-' {
+			return b
+		}
+	}
+}
+
+// textUUID is a UUID in its usual form.
+func textUUID(b wire.UUID) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 

@@ -1,17 +1,14 @@
 package handlers
 
 import (
-	"encoding/binary"
-	"encoding/hex"
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	"kafka-iggy-bridge/generated"
-	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -88,6 +85,11 @@ func (s *sameness) differences(path string, want, got reflect.Value) []string {
 	case reflect.Array:
 		return differ(path, want, got, s.sameTopic(want.Interface().(wire.UUID), got.Interface().(wire.UUID)))
 	case reflect.Struct:
+		want, got = inPartitionOrder(want), inPartitionOrder(got)
+		if want.Type() == reflect.TypeFor[generated.ConsumerGroupDescribeResponseMember]() {
+			sortNames(want)
+			sortNames(got)
+		}
 		var list []string
 		for i := range want.NumField() {
 			name := want.Type().Field(i).Name
@@ -131,6 +133,40 @@ func (s *sameness) listDifferences(path string, want, got reflect.Value) []strin
 		list = append(list, s.differences(fmt.Sprintf("%s[%d]", path, i), want.Index(i), got.Index(i))...)
 	}
 	return list
+}
+
+// inPartitionOrder sorts the partitions of an assignment to a member, which come
+// out of a hash table in Kafka, together with their epochs.
+func inPartitionOrder(v reflect.Value) reflect.Value {
+	partitions, ok := v.Type().FieldByName("Partitions")
+	if !ok || partitions.Type != reflect.TypeFor[[]int32]() {
+		return v
+	}
+	list := v.FieldByIndex(partitions.Index).Interface().([]int32)
+	var epochs []int32
+	if f := v.FieldByName("AssignmentEpochs"); f.IsValid() && f.Len() == len(list) {
+		epochs = f.Interface().([]int32)
+	}
+	pairs := make([][2]int32, len(list))
+	for i, p := range list {
+		pairs[i][0] = p
+		if epochs != nil {
+			pairs[i][1] = epochs[i]
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]int32) int { return cmp.Compare(a[0], b[0]) })
+	for i, p := range pairs {
+		list[i] = p[0]
+		if epochs != nil {
+			epochs[i] = p[1]
+		}
+	}
+	return v
+}
+
+// sortNames sorts a described member's topics, a set in Kafka.
+func sortNames(member reflect.Value) {
+	slices.Sort(member.FieldByName("SubscribedTopicNames").Interface().([]string))
 }
 
 // inOrder brings the bridge's list into Kafka's order, if that has no meaning.
@@ -243,139 +279,4 @@ func (s *sameness) ours(v reflect.Value) {
 			}
 		}
 	}
-}
-
-// traceRecord is a record that Kafka wrote.
-type traceRecord struct {
-	Type       string
-	Key, Value string
-}
-
-// groupRecord is a record of __consumer_offsets, decoded. Value is nil for a
-// tombstone.
-type groupRecord struct {
-	Kind         string
-	Key          generated.Message
-	ValueVersion int16
-	Value        generated.Message
-}
-
-func (r groupRecord) String() string {
-	value := "deleted"
-	if r.Value != nil {
-		value = fmt.Sprintf("v%d %+v", r.ValueVersion, r.Value)
-	}
-	return fmt.Sprintf("%s %+v = %s", r.Kind, r.Key, value)
-}
-
-// groupID is the group that a record belongs to.
-func (r groupRecord) groupID() string {
-	key := reflect.ValueOf(r.Key).Elem()
-	for _, name := range []string{"Group", "GroupId"} {
-		if f := key.FieldByName(name); f.IsValid() {
-			return f.String()
-		}
-	}
-	return ""
-}
-
-// groupRecordTypes makes messages for a key and a value by the key's type.
-var groupRecordTypes = map[uint16]struct{ key, value func() generated.Message }{
-	1:  {func() generated.Message { return &generated.OffsetCommitKey{} }, func() generated.Message { return &generated.OffsetCommitValue{} }},
-	2:  {func() generated.Message { return &generated.GroupMetadataKey{} }, func() generated.Message { return &generated.GroupMetadataValue{} }},
-	3:  {func() generated.Message { return &generated.ConsumerGroupMetadataKey{} }, func() generated.Message { return &generated.ConsumerGroupMetadataValue{} }},
-	4:  {func() generated.Message { return &generated.ConsumerGroupPartitionMetadataKey{} }, func() generated.Message { return &generated.ConsumerGroupPartitionMetadataValue{} }},
-	5:  {func() generated.Message { return &generated.ConsumerGroupMemberMetadataKey{} }, func() generated.Message { return &generated.ConsumerGroupMemberMetadataValue{} }},
-	6:  {func() generated.Message { return &generated.ConsumerGroupTargetAssignmentMetadataKey{} }, func() generated.Message { return &generated.ConsumerGroupTargetAssignmentMetadataValue{} }},
-	7:  {func() generated.Message { return &generated.ConsumerGroupTargetAssignmentMemberKey{} }, func() generated.Message { return &generated.ConsumerGroupTargetAssignmentMemberValue{} }},
-	8:  {func() generated.Message { return &generated.ConsumerGroupCurrentMemberAssignmentKey{} }, func() generated.Message { return &generated.ConsumerGroupCurrentMemberAssignmentValue{} }},
-	16: {func() generated.Message { return &generated.ConsumerGroupRegularExpressionKey{} }, func() generated.Message { return &generated.ConsumerGroupRegularExpressionValue{} }},
-}
-
-func decodeGroupRecord(key, value []byte) (r groupRecord, err error) {
-	if len(key) < 2 {
-		return r, fmt.Errorf("a key of %d bytes", len(key))
-	}
-	types, ok := groupRecordTypes[binary.BigEndian.Uint16(key)]
-	if !ok {
-		return r, fmt.Errorf("unknown type %d", binary.BigEndian.Uint16(key))
-	}
-	r.Key = types.key()
-	r.Kind = strings.TrimSuffix(reflect.TypeOf(r.Key).Elem().Name(), "Key")
-	if _, err := r.Key.Decode(0, key[2:]); err != nil || value == nil {
-		return r, err
-	}
-	r.Value, r.ValueVersion = types.value(), int16(binary.BigEndian.Uint16(value))
-	_, err = r.Value.Decode(r.ValueVersion, value[2:])
-	return r, err
-}
-
-// decode reads a recorded record.
-func (r *traceRecord) decode() (groupRecord, error) {
-	key, err := hex.DecodeString(r.Key)
-	if err != nil {
-		return groupRecord{}, err
-	}
-	if r.Value == "" {
-		return decodeGroupRecord(key, nil)
-	}
-	value, err := hex.DecodeString(r.Value)
-	if err != nil {
-		return groupRecord{}, err
-	}
-	return decodeGroupRecord(key, value)
-}
-
-// keep copies a record that the bridge wrote.
-func keep(r *records.Record) (groupRecord, error) {
-	return decodeGroupRecord(slices.Clone(r.Key), slices.Clone(r.Value))
-}
-
-func (s *sameness) recordDifferences(path string, want, got groupRecord) []string {
-	if want.Kind != got.Kind || (want.Value == nil) != (got.Value == nil) || want.ValueVersion != got.ValueVersion {
-		return []string{fmt.Sprintf("%s: Kafka wrote %.400v, bridge %.400v", path, want, got)}
-	}
-	list := s.differences(path+" "+want.Kind+" key", reflect.ValueOf(want.Key), reflect.ValueOf(got.Key))
-	if want.Value != nil {
-		list = append(list, s.differences(path+" "+want.Kind+" value", reflect.ValueOf(want.Value), reflect.ValueOf(got.Value))...)
-	}
-	return list
-}
-
-// matched takes out the records that are the same on both sides. Kafka's order
-// counts only where it is the same in each run, so a permutation is the same.
-func (s *sameness) matched(want, got []groupRecord) (restWant, restGot []groupRecord) {
-	restGot = slices.Clone(got)
-	for _, w := range want {
-		at := slices.IndexFunc(restGot, func(g groupRecord) bool { return len(s.clone().recordDifferences("", w, g)) == 0 })
-		if at < 0 {
-			restWant = append(restWant, w)
-			continue
-		}
-		s.recordDifferences("", w, restGot[at]) // to learn
-		restGot = slices.Delete(restGot, at, at+1)
-	}
-	return restWant, restGot
-}
-
-// recordsDifferences describes what is left without a match, by key.
-func (s *sameness) recordsDifferences(want, got []groupRecord) []string {
-	var list []string
-	left := slices.Clone(got)
-	for _, w := range want {
-		at := slices.IndexFunc(left, func(g groupRecord) bool {
-			return g.Kind == w.Kind && (g.Value == nil) == (w.Value == nil) &&
-				len(s.clone().differences("", reflect.ValueOf(w.Key), reflect.ValueOf(g.Key))) == 0
-		})
-		if at < 0 {
-			list = append(list, fmt.Sprintf("record: Kafka wrote %.500v, the bridge did not", w))
-			continue
-		}
-		list = append(list, s.recordDifferences("record", w, left[at])...)
-		left = slices.Delete(left, at, at+1)
-	}
-	for _, g := range left {
-		list = append(list, fmt.Sprintf("record: the bridge wrote %.500v, Kafka did not", g))
-	}
-	return list
 }

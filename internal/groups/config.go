@@ -35,12 +35,13 @@ type Config struct {
 	// against the topics that there are (group.consumer.regex.refresh.interval.ms).
 	RegexRefreshInterval time.Duration
 
-	// NewMemberID makes a random UUID in its text form, unique for ever. It is
-	// part of the configuration so that tests know what comes.
-	NewMemberID func() string
+	// NewMemberID makes a random UUID, unique for ever, in its usual form, and
+	// NewMemberUUID one in Kafka's own form: the base64 of its bytes. They are part
+	// of the configuration so that tests know what comes.
+	NewMemberID, NewMemberUUID func() string
 }
 
-// DefaultConfig has the defaults of Kafka 4.4.0, without NewMemberID.
+// DefaultConfig has the defaults of Kafka 4.4.0, without the functions.
 func DefaultConfig() Config {
 	return Config{
 		MinSessionTimeout:          6 * time.Second,

@@ -153,7 +153,7 @@ func (s *Shard) groupToJoin(op *consumerOp, id string, join bool) (*consumerGrou
 func (s *Shard) heartbeatMember(op *consumerOp, g *consumerGroup, r *generated.ConsumerGroupHeartbeatRequest) (*consumerMember, *refusal) {
 	id := r.MemberId
 	if id == "" {
-		id = s.config.NewMemberID()
+		id = s.config.NewMemberUUID()
 	}
 	join := r.MemberEpoch == joinEpoch
 	if r.InstanceId.Valid {

@@ -93,6 +93,7 @@ func newWorld(t testing.TB) *world {
 	}
 	w.now = w.start
 	w.config.NewMemberID = func() string { w.lastID++; return strconv.Itoa(w.lastID) }
+	w.config.NewMemberUUID = w.config.NewMemberID
 	w.load()
 	return w
 }

@@ -22,7 +22,7 @@ func (s *Shard) joinConsumerGroupAsClassic(c *statemachine.Call, r *generated.Jo
 func (s *Shard) classicJoin(c *statemachine.Call, r *generated.JoinGroupRequest, g *consumerGroup) int16 {
 	id, isNew := strings.Clone(r.MemberId), r.MemberId == ""
 	if isNew {
-		id = s.config.NewMemberID()
+		id = s.config.NewMemberUUID()
 	}
 	switch {
 	case g.checkRoom(id, r.GroupInstanceId) != nil:

@@ -97,11 +97,9 @@ func (s *Shard) storedPartitions(r *generated.OffsetCommitRequest) iter.Seq2[wir
 	}
 }
 
-// storeCommit stores what the group takes, as one append. Even a commit of which
-// nothing is left to store makes a simple group, as it does in Kafka. What is
-// pending for the same partitions is older from now on.
+// storeCommit stores what the group takes, as one append. What is pending for the
+// same partitions is older from now on.
 func (s *Shard) storeCommit(groupID string, r *generated.OffsetCommitRequest) {
-	table := s.offsetTable(groupID)
 	nowMs := s.now.UnixMilli()
 	expireMs := int64(noExpiry)
 	if r.RetentionTimeMs != defaultRetentionTime {
@@ -132,7 +130,7 @@ func (s *Shard) storeCommit(groupID string, r *generated.OffsetCommitRequest) {
 				// The record with an expire timestamp has no room for these.
 				o.leaderEpoch, o.topicID = -1, wire.UUID{}
 			}
-			table.set(t.Name, o)
+			s.offsetTable(groupID).set(t.Name, o)
 			rs = append(rs, offsetRecord(s.now, groupID, t.Name, &o))
 			rs = append(rs, s.pending.outdate(s.now, groupID, t.Name, p.PartitionIndex, math.MaxInt64)...)
 		}

@@ -7,7 +7,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -45,7 +44,6 @@ final class GroupLog {
         while (readOnce(trace, found)) {
             continue;
         }
-        found.sort(Comparator.comparingInt(n -> n.get("partition").intValue()));
         return found;
     }
 
@@ -84,7 +82,7 @@ final class GroupLog {
             int count = in.getInt(start + 57);
             in.position(start + 61);
             for (int i = 0; i < count; i++) {
-                record(partition, base, in, trace, found);
+                record(base, next[partition], in, trace, found);
             }
             next[partition] = base + in.getInt(start + 23) + 1;
             in.position(end);
@@ -93,7 +91,7 @@ final class GroupLog {
         return any;
     }
 
-    private void record(int partition, long base, ByteBuffer in, String trace, List<ObjectNode> found) {
+    private static void record(long base, long first, ByteBuffer in, String trace, List<ObjectNode> found) {
         varint(in);
         in.get();
         varint(in);
@@ -103,7 +101,7 @@ final class GroupLog {
         if (varint(in) != 0) {
             throw new IllegalStateException("a record with headers");
         }
-        if (offset < next[partition]) {
+        if (offset < first) {
             return;
         }
         int type = ByteBuffer.wrap(key).getShort();
@@ -116,13 +114,14 @@ final class GroupLog {
         if (trace.isEmpty() || !group.equals(trace) && !group.startsWith(trace + ".")) {
             return;
         }
-        ObjectNode line = Messages.JSON.createObjectNode().put("partition", partition).put("offset", offset).put("type", name);
+        ObjectNode line = Messages.JSON.createObjectNode().put("type", name);
         line.put("key", Messages.hex(key)).put("value", value == null ? null : Messages.hex(value));
-        line.set("keyJson", keyJson);
+        line.set("keyJson", Traces.brief(keyJson));
         if (value != null) {
             short version = ByteBuffer.wrap(value).getShort();
             line.put("valueVersion", version);
-            line.set("valueJson", Messages.toJson(Messages.decode(name + "Value", ByteBuffer.wrap(value, 2, value.length - 2), version), version));
+            JsonNode json = Messages.toJson(Messages.decode(name + "Value", ByteBuffer.wrap(value, 2, value.length - 2), version), version);
+            line.set("valueJson", Traces.brief(json));
         }
         found.add(line);
     }

@@ -103,6 +103,7 @@ final class Traces implements Closeable {
     String topic(String name, int partitions) throws IOException {
         topicIds.put(name, topics.make(name, partitions, ""));
         line("topic").put("topic", name).put("partitions", partitions).put("topicId", topicIds.get(name));
+        sleep(PARKED_MS); // the coordinator learns of it after the brokers
         return topicIds.get(name);
     }
 
@@ -163,7 +164,7 @@ final class Traces implements Closeable {
         ObjectNode line = line(why).put("connection", connection);
         byte[] frame = Recorder.frame(api, version, lines.size() - 1, "rec", setUp.body(api, version, json));
         line.put("api", api.name).put("apiKey", api.id).put("version", version).put("request", Messages.hex(frame));
-        line.set("requestJson", Recorder.requestJson(api, (short) version, frame));
+        line.set("requestJson", brief(Recorder.requestJson(api, (short) version, frame)));
         peer.send(frame);
         return new Call(peer, connection, api, version, line, lines.size() - 1);
     }
@@ -207,6 +208,15 @@ final class Traces implements Closeable {
         topicIds.clear();
         lines.clear();
         trace = null;
+    }
+
+    /** Leaves out what is null. */
+    static JsonNode brief(JsonNode node) {
+        if (node instanceof ObjectNode object) {
+            object.properties().removeIf(e -> e.getValue().isNull());
+        }
+        node.forEach(Traces::brief);
+        return node;
     }
 
     static void sleep(int ms) {
@@ -265,7 +275,7 @@ final class Traces implements Closeable {
             } else {
                 line.put("response", Messages.hex(answer));
                 body = read(answer);
-                line.set("responseJson", body);
+                line.set("responseJson", brief(body.deepCopy()));
             }
             collect(last);
             return body;
