@@ -18,7 +18,7 @@ GENERATED    := ./generated/...
 HAND_WRITTEN  = $(shell $(GO) list ./... | grep -v '/generated$$')
 
 .DEFAULT_GOAL := build
-.PHONY: build run test lint schemas generate vectors conformance bench-codec bench-bridge bench-engine bench-groups fuzz clean
+.PHONY: build run test lint schemas generate vectors conformance bench-codec bench-bridge bench-engine bench-groups bench-txn fuzz clean
 
 build:
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
@@ -71,6 +71,11 @@ bench-engine: build
 # alone: BENCHFLAGS='-only commits,load'.
 bench-groups: build
 	$(GO) run ./internal/benchmarks/groups -binary $(BIN)/kafka-iggy-bridge $(BENCHFLAGS)
+
+# Idempotence and transactions. On a machine that has other things to do:
+# BENCHFLAGS='-rounds 3 -records 50000 -commits 100 -rebuild-records 100000'.
+bench-txn: build
+	$(GO) run ./internal/benchmarks/transactions -binary $(BIN)/kafka-iggy-bridge $(BENCHFLAGS)
 
 # Every fuzz target for FUZZTIME, one after the other.
 fuzz:

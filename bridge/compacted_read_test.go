@@ -213,7 +213,7 @@ func TestAppendAndCompactWakeThoseWhoWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := b.Watch(testContext(t), []TopicPartition{{Topic: topic, Partition: 0, Offset: hw}})
+		w := b.Watch([]TopicPartition{{Topic: topic, Partition: 0, Offset: hw}})
 		c.do()
 		select {
 		case <-w.C:
@@ -239,7 +239,7 @@ func TestWatchersThroughAnotherBridgeAreTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := reader.Watch(testContext(t), []TopicPartition{{Topic: topic, Partition: 1, Offset: hw}})
+		w := reader.Watch([]TopicPartition{{Topic: topic, Partition: 1, Offset: hw}})
 		key := fmt.Sprint("key ", n)
 		if n == 2 {
 			compactLog(t, l, contents{"old": "1"})

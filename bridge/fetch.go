@@ -169,13 +169,7 @@ func (f *fetching) read(ctx context.Context) (full bool, err error) {
 		messages = messages[:f.limit-f.offset]
 	}
 
-	bytes := 0
-	for i := range messages {
-		bytes += messageSize(&messages[i])
-	}
-	p.mu.Lock()
-	p.noteSizeLocked(bytes, len(messages))
-	p.mu.Unlock()
+	p.noteSizes(messages)
 	return f.take(messages)
 }
 

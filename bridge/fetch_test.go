@@ -236,9 +236,9 @@ func TestWatch(t *testing.T) {
 		}
 		w.Close()
 	}
-	wait("what was there before", b.Watch(ctx, []TopicPartition{{topic, 0, 0}}))
+	wait("what was there before", b.Watch([]TopicPartition{{topic, 0, 0}}))
 
-	w := b.Watch(ctx, []TopicPartition{{topic, 0, 1}, {topic, 1, 0}})
+	w := b.Watch([]TopicPartition{{topic, 0, 1}, {topic, 1, 0}})
 	select {
 	case <-w.C:
 		t.Fatal("told of nothing")
@@ -247,11 +247,11 @@ func TestWatch(t *testing.T) {
 	produce(t, b, topic, 1, plainBatch(t, "b"))
 	wait("an append through this bridge", w)
 
-	w = b.Watch(ctx, []TopicPartition{{topic, 0, 1}})
+	w = b.Watch([]TopicPartition{{topic, 0, 1}})
 	f.inject(ordersAt, 0, foreign("c"))
 	wait("an append by an Iggy client", w)
 
-	w = b.Watch(ctx, []TopicPartition{{topic, 0, 2}})
+	w = b.Watch([]TopicPartition{{topic, 0, 2}})
 	if err := b.DeleteTopic(ctx, "orders"); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func idle(ctx context.Context, t *testing.T, b *Bridge, topic *Topic) {
 			t.Errorf("%d batches, %v", len(got.Records), err)
 			return
 		}
-		w := b.Watch(ctx, []TopicPartition{{Topic: topic, Partition: 0, Offset: got.HighWatermark}})
+		w := b.Watch([]TopicPartition{{Topic: topic, Partition: 0, Offset: got.HighWatermark}})
 		select {
 		case <-w.C:
 		case <-time.After(500 * time.Millisecond):

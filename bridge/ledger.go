@@ -28,15 +28,14 @@ const (
 	// work wrote within them.
 	lostSnapshotTail = 100_000
 	// snapshotEvery is after how many messages a ledger's snapshot is renewed, so
-	// that little is to be read after a crash.
-	snapshotEvery = 500_000
+	// that little is to be read after a crash: some 100 MB with records of 1 KB.
+	// Where a snapshot is large it is renewed less often, after snapshotEach messages
+	// for each producer in it.
+	snapshotEvery = 100_000
+	snapshotEach  = 10
 	// absentFor is how long it holds that a partition has no snapshot: other
 	// bridges may write one.
 	absentFor = time.Second
-	// ledgerReadBytes and ledgerReadCount are about how much one read of the log
-	// fetches.
-	ledgerReadBytes = 8 << 20
-	ledgerReadCount = 50_000
 )
 
 // partitionLedger is a partition's ledger and what is needed to keep it.
@@ -148,87 +147,6 @@ func (p *partition) hasLedger() bool {
 	}
 	pl.absentAt = now
 	return false
-}
-
-// replay reads the log from one offset to another into the ledger.
-func (p *partition) replay(ctx context.Context, from, end int64) error {
-	b := p.topic.bridge
-	start, err := p.startOffset(ctx, startMaxAge)
-	if err != nil {
-		return err
-	}
-	from = max(from, start)
-	var d decoded
-	for from < end {
-		count := int(min(int64(p.ledgerReadCount()), end-from))
-		res, err := b.transport.read(ctx, &p.ref, readRequest{offset: from, count: count, behindAppend: true})
-		if err != nil {
-			return fmt.Errorf("reading the producers of %s-%d: %w", p.topic.name, p.id, err)
-		}
-		if len(res.messages) == 0 {
-			return fmt.Errorf("%w: nothing at offset %d of %s-%d, which ends at %d", ErrStorage, from, p.topic.name, p.id, end)
-		}
-		last := p.replayMessages(&d, res.messages, end)
-		// Messages missing at the front were deleted by retention; holes are met, and
-		// told, by who reads them.
-		from = max(last, from+1)
-	}
-	p.ledger.with(func(l *producers.Ledger) { l.Skip(from) })
-	return nil
-}
-
-func (p *partition) ledgerReadCount() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return min(max(int(ledgerReadBytes/max(p.averageBytes, p.largestBytes/16, 64)), 1), ledgerReadCount)
-}
-
-// replayMessages puts messages up to an offset into the ledger, and returns the
-// offset behind the last one.
-func (p *partition) replayMessages(d *decoded, messages []message, end int64) (next int64) {
-	p.ledger.with(func(l *producers.Ledger) {
-		for i := range messages {
-			m := &messages[i]
-			offset := int64(m.Header.Offset)
-			if offset >= end {
-				break
-			}
-			if offset >= l.Next() { // otherwise an append was faster
-				replayMessage(l, d, m)
-			}
-			next = offset + 1
-		}
-	})
-	return next
-}
-
-func replayMessage(l *producers.Ledger, d *decoded, m *message) {
-	offset := int64(m.Header.Offset)
-	if _, ok := parseMessageID(m.Header.Id); !ok {
-		l.Skip(offset + 1)
-		return
-	}
-	d.decode(m)
-	r := producers.Record{
-		Offset: offset, HasProducer: true,
-		ProducerID: d.stamp.ID, Epoch: d.stamp.Epoch, Sequence: d.stamp.Sequence,
-		Transactional: d.transactional, Timestamp: d.Timestamp, AppendTime: m.Header.Timestamp,
-	}
-	switch {
-	case d.control:
-		marker, err := records.ParseEndTxnMarker(&d.Record)
-		if err != nil { // of another kind
-			l.Skip(offset + 1)
-			return
-		}
-		r.Marker = &producers.Marker{
-			ProducerID: d.stamp.ID, Epoch: d.stamp.Epoch, CoordinatorEpoch: marker.CoordinatorEpoch, Commit: marker.Commit,
-		}
-	case r.Sequence < 0:
-		l.Skip(offset + 1)
-		return
-	}
-	l.Replay(&r)
 }
 
 // admit decides what becomes of a batch or marker, before it is written where
@@ -344,7 +262,10 @@ func (p *partition) account(ctx context.Context, job *Pending, base int64, n int
 func (p *partition) renewSnapshot() {
 	pl, b := &p.ledger, p.topic.bridge
 	pl.mu.Lock()
-	due := pl.ledger != nil && pl.saved != noSnapshot && pl.ledger.Next()-max(pl.saved, pl.renewing) > snapshotEvery
+	due := false
+	if pl.ledger != nil && pl.saved != noSnapshot {
+		due = pl.ledger.Next()-max(pl.saved, pl.renewing) > max(snapshotEvery, snapshotEach*int64(pl.ledger.Len()))
+	}
 	if due {
 		pl.renewing = pl.ledger.Next()
 	}

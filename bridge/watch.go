@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,9 +14,8 @@ type Watcher struct {
 
 	c          chan struct{}
 	partitions []*partition
+	one        [1]*partition // what partitions is made of in the common case
 	hub        *watchHub
-	stop       func() bool
-	once       sync.Once
 }
 
 func (w *Watcher) signal() {
@@ -27,38 +25,30 @@ func (w *Watcher) signal() {
 	}
 }
 
-// Close ends the watch. It is to be called once the watcher is not needed; the
-// end of the context given to Watch does the same.
+// Close ends the watch. It must be called once the watcher is not needed.
 func (w *Watcher) Close() {
-	if w.stop != nil {
-		w.stop()
+	for _, p := range w.partitions {
+		p.mu.Lock()
+		delete(p.watchers, w)
+		p.mu.Unlock()
 	}
-	w.leave()
-}
-
-// leave takes the watcher off its partitions. Unlike Close it may run while
-// Watch does: a context that has ended by then calls it at once.
-func (w *Watcher) leave() {
-	w.once.Do(func() {
-		for _, p := range w.partitions {
-			p.mu.Lock()
-			delete(p.watchers, w)
-			p.mu.Unlock()
-		}
-		w.hub.leave(w.partitions)
-	})
+	w.hub.leave(w.partitions)
+	w.partitions = nil
 }
 
 // Watch tells when partitions grow beyond the offsets given with them. Appends
 // through this bridge are told at once, those of others when the topic is
 // looked at next: once in Config.WatchInterval or so, for all its watchers
 // together, and only while there are any.
-func (b *Bridge) Watch(ctx context.Context, partitions []TopicPartition) *Watcher {
+func (b *Bridge) Watch(partitions []TopicPartition) *Watcher {
 	w := &Watcher{c: make(chan struct{}, 1), hub: b.watches}
 	w.C = w.c
 	if b.usable() != nil {
 		w.signal()
 		return w
+	}
+	if w.partitions = w.one[:0]; len(partitions) > len(w.one) {
+		w.partitions = make([]*partition, 0, len(partitions))
 	}
 	for _, tp := range partitions {
 		p, err := tp.Topic.state.partition(tp.Partition)
@@ -79,7 +69,6 @@ func (b *Bridge) Watch(ctx context.Context, partitions []TopicPartition) *Watche
 		w.partitions = append(w.partitions, p)
 	}
 	b.watches.join(w.partitions)
-	w.stop = context.AfterFunc(ctx, w.leave)
 	return w
 }
 
@@ -136,6 +125,9 @@ func (h *watchHub) join(partitions []*partition) {
 }
 
 func (h *watchHub) leave(partitions []*partition) {
+	if len(partitions) == 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range partitions {

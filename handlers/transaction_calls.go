@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"time"
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
@@ -21,13 +22,24 @@ func askTransaction[R generated.Message](ctx context.Context, h *Handlers, req *
 	return m.(R), errorcode.None
 }
 
-// openTransactions is the code for whether transactions can be coordinated.
+// openTransactions is FindCoordinator's code for whether transactions can be
+// coordinated.
 func (h *Handlers) openTransactions(ctx context.Context) int16 {
 	err := h.transactions.Open(ctx)
 	if errors.Is(err, coordinator.ErrClosed) {
 		return errorcode.CoordinatorNotAvailable
 	}
-	return bridge.ErrorCodeIn(bridge.ScopeCoordinator, err)
+	return findable(bridge.ErrorCodeIn(bridge.ScopeCoordinator, err))
+}
+
+// findable is a coordinator's code as FindCoordinator tells it. A broker that is
+// asked who coordinates does not load anything: Kafka has 15 for all that passes,
+// and kafkajs and aiokafka give up on 14.
+func findable(code int16) int16 {
+	if code == errorcode.CoordinatorLoadInProgress {
+		return errorcode.CoordinatorNotAvailable
+	}
+	return code
 }
 
 // joining is a producer that works on its transaction.
@@ -37,10 +49,38 @@ type joining struct {
 	epoch    int16
 }
 
+const (
+	// joinWait is how long joining a transaction waits for the end of the producer's
+	// last one. Kafka waits 100 ms (add.partitions.to.txn.retry.backoff.max.ms).
+	joinWait = time.Second
+	// minJoinPause and maxJoinPause bound the time between two looks.
+	minJoinPause = 500 * time.Microsecond
+	maxJoinPause = 20 * time.Millisecond
+)
+
 // join makes partitions part of a producer's open transaction, which it begins if
 // there is none (KIP-890); or, with verify, only makes sure that they are part of
 // one. It returns a code for each partition.
+//
+// Clients that begin a transaction by writing do so as soon as they are told of
+// the end of the one before, whose markers are mostly still on their way. Told 51
+// some of them pause for seconds, so the markers are waited for.
 func (h *Handlers) join(ctx context.Context, req *Request, j joining, verify bool, partitions []transactions.TopicPartition) map[transactions.TopicPartition]int16 {
+	for pause, over := minJoinPause, time.Now().Add(joinWait); ; pause = min(2*pause, maxJoinPause) {
+		codes := h.joinOnce(ctx, req, j, verify, partitions)
+		if verify || codes[partitions[0]] != errorcode.ConcurrentTransactions || time.Now().After(over) {
+			return codes
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return codes
+		}
+	}
+}
+
+// joinOnce asks the coordinator once.
+func (h *Handlers) joinOnce(ctx context.Context, req *Request, j joining, verify bool, partitions []transactions.TopicPartition) map[transactions.TopicPartition]int16 {
 	codes := make(map[transactions.TopicPartition]int16, len(partitions))
 	answer, code := askTransaction[*generated.AddPartitionsToTxnResponse](ctx, h, req, j.id, &transactions.AddPartitions{
 		TransactionalID: j.id, ProducerID: j.producer, ProducerEpoch: j.epoch, VerifyOnly: verify, Partitions: partitions,

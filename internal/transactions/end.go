@@ -58,34 +58,34 @@ func prepared(commit bool) state {
 // ended is the answer to a client that ends what it has ended.
 func (t *transaction) ended(commit bool) int16 {
 	switch {
+	case t.isEnding():
+		return errorcode.ConcurrentTransactions
 	case t.state == stateCompleteCommit && commit, t.state == stateCompleteAbort && !commit:
 		return errorcode.None
-	case t.state == statePrepareCommit && commit, t.state == statePrepareAbort && !commit:
-		return errorcode.ConcurrentTransactions
 	}
 	return errorcode.InvalidTxnState
 }
 
 // endAndBump ends a transaction and begins the producer's next epoch, so that
 // nothing of the transaction can come behind its end. A client that asks again
-// still has the epoch before, or the last epoch of the producer id before.
+// still has the epoch before, or the last epoch of the producer id before. While
+// a transaction is being ended nobody is told more than to ask again: the producer
+// may be one that goes on at once, with the next epoch.
 func (m *Machine) endAndBump(t *transaction, req *generated.EndTxnRequest) int16 {
 	bumped := t.epoch == req.ProducerEpoch+1
 	rotated := t.previousID == req.ProducerId && req.ProducerEpoch == lastUsableEpoch && t.epoch == 0
-	same := t.epoch == req.ProducerEpoch
-	valid := same
-	switch t.state {
-	case statePrepareCommit, statePrepareAbort:
-		valid = bumped
-	case stateCompleteCommit, stateCompleteAbort:
-		valid = bumped || rotated || same
+	valid := t.epoch == req.ProducerEpoch
+	if t.state == stateCompleteCommit || t.state == stateCompleteAbort {
+		valid = valid || bumped || rotated
 	}
 	switch {
+	case t.isEnding():
+		return errorcode.ConcurrentTransactions
 	case t.producerID != req.ProducerId && !rotated:
 		return errorcode.InvalidProducerIDMapping
 	case !valid:
 		return errorcode.ProducerFenced
-	case t.isEnding() || (bumped || rotated) && !t.isOpen():
+	case (bumped || rotated) && !t.isOpen():
 		return t.ended(req.Committed)
 	case t.state != stateOngoing && req.Committed:
 		return errorcode.InvalidTxnState

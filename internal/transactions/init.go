@@ -71,10 +71,10 @@ func (m *Machine) initialise(req *generated.InitProducerIdRequest) (*transaction
 		}
 		t = m.add(id)
 		t.producerID = producerID
-	case expects && !t.mayBe(req.ProducerId, req.ProducerEpoch):
-		return t, errorcode.ProducerFenced
 	case t.isEnding():
 		return t, errorcode.ConcurrentTransactions
+	case expects && !t.mayBe(req.ProducerId, req.ProducerEpoch):
+		return t, errorcode.ProducerFenced
 	case t.state == stateOngoing:
 		if !m.fence(t) {
 			return t, errorcode.CoordinatorNotAvailable
