@@ -93,5 +93,6 @@ func (h *Handlers) fetch(ctx context.Context, req *Request, body *generated.Fetc
 		f.wait(ctx, time.Until(deadline))
 	}
 	f.fill()
+	f.release()
 	return &resp, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"kafka-iggy-bridge/bridge"
@@ -30,6 +31,7 @@ type fetching struct {
 	size      int // bytes of records read
 
 	partitions []fetchPartition
+	watching   []bridge.TopicPartition
 	urgent     bool // something was found that the client is to know at once
 	outage     bool // Iggy failed
 }
@@ -47,16 +49,38 @@ type fetchPartition struct {
 	size    int
 }
 
+// fetchings are kept with their lists: idle consumers ask again and again.
+var fetchings = sync.Pool{New: func() any { return new(fetching) }}
+
+// maxKeptPartitions is how long the lists may be that are kept.
+const maxKeptPartitions = 256
+
 func newFetching(h *Handlers, version int16, body *generated.FetchRequest) *fetching {
 	left := min(max(int(body.MaxBytes), 0), maxFetchBytes)
-	return &fetching{
-		h:         h,
-		version:   version,
-		isolation: body.IsolationLevel,
-		replica:   body.ReplicaId >= 0 || body.ReplicaState.ReplicaId >= 0,
-		minBytes:  min(int(body.MinBytes), left),
-		left:      left,
+	f := fetchings.Get().(*fetching)
+	*f = fetching{
+		h:          h,
+		version:    version,
+		isolation:  body.IsolationLevel,
+		replica:    body.ReplicaId >= 0 || body.ReplicaState.ReplicaId >= 0,
+		minBytes:   min(int(body.MinBytes), left),
+		left:       left,
+		partitions: f.partitions,
+		watching:   f.watching,
 	}
+	return f
+}
+
+// release keeps what is left of a request that is answered. The answer is not
+// part of it.
+func (f *fetching) release() {
+	if cap(f.partitions) > maxKeptPartitions {
+		return
+	}
+	clear(f.partitions)
+	clear(f.watching)
+	*f = fetching{partitions: f.partitions[:0], watching: f.watching[:0]}
+	fetchings.Put(f)
 }
 
 // begin makes the answer's rows and finds the partitions that can be read.
@@ -65,7 +89,7 @@ func (f *fetching) begin(ctx context.Context, body *generated.FetchRequest, resp
 	for i := range body.Topics {
 		n += len(body.Topics[i].Partitions)
 	}
-	f.partitions = make([]fetchPartition, 0, n)
+	f.partitions = slices.Grow(f.partitions, n)
 	rows := make([]generated.FetchResponsePartitionData, n)
 	resp.Responses = make([]generated.FetchResponseFetchableTopicResponse, len(body.Topics))
 	for i := range body.Topics {
@@ -223,32 +247,51 @@ func (f *fetching) wait(ctx context.Context, atMost time.Duration) {
 	if atMost <= 0 {
 		return
 	}
-	parked, leave := parking.Park(ctx)
-	defer leave()
-	watcher := f.h.bridge.Watch(parked, f.watched())
+	spot := parking.Enter(ctx)
+	defer spot.Leave()
+	watcher := f.h.bridge.Watch(f.watched())
 	defer watcher.Close()
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
+	timer := startTimer(atMost)
+	defer stopTimer(timer)
 	for !f.enough() {
 		select {
 		case <-watcher.C:
 			f.read(ctx)
 		case <-timer.C:
 			return
-		case <-parked.Done():
+		case <-spot.Evicted():
+			return
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// timers are kept: idle consumers need one after the other.
+var timers sync.Pool
+
+func startTimer(d time.Duration) *time.Timer {
+	if t, ok := timers.Get().(*time.Timer); ok {
+		t.Reset(d)
+		return t
+	}
+	return time.NewTimer(d)
+}
+
+// stopTimer stops a timer that nobody looks at any more. Nothing comes out of its
+// channel after that.
+func stopTimer(t *time.Timer) {
+	t.Stop()
+	timers.Put(t)
+}
+
 // watched are the partitions to wait for, with what is known of their ends.
 func (f *fetching) watched() []bridge.TopicPartition {
-	watched := make([]bridge.TopicPartition, len(f.partitions))
 	for i := range f.partitions {
 		p := &f.partitions[i]
-		watched[i] = bridge.TopicPartition{Topic: p.topic, Partition: p.row.PartitionIndex, Offset: p.row.HighWatermark}
+		f.watching = append(f.watching, bridge.TopicPartition{Topic: p.topic, Partition: p.row.PartitionIndex, Offset: p.row.HighWatermark})
 	}
-	return watched
+	return f.watching
 }
 
 // hold waits without hope of data.
@@ -256,13 +299,14 @@ func (f *fetching) hold(ctx context.Context, atMost time.Duration) {
 	if atMost <= 0 {
 		return
 	}
-	parked, leave := parking.Park(ctx)
-	defer leave()
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
+	spot := parking.Enter(ctx)
+	defer spot.Leave()
+	timer := startTimer(atMost)
+	defer stopTimer(timer)
 	select {
 	case <-timer.C:
-	case <-parked.Done():
+	case <-spot.Evicted():
+	case <-ctx.Done():
 	}
 }
 

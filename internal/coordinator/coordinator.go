@@ -22,6 +22,7 @@ import (
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/statemachine"
+	"kafka-iggy-bridge/internal/workers"
 )
 
 // Errors of Call. A request that gets one has no answer of a machine.
@@ -136,6 +137,10 @@ func orElse[T comparable](p *T, def T) {
 	}
 }
 
+// maxResting is how many goroutines wait for the next append after theirs. They
+// have the stack that an append needs.
+const maxResting = 32
+
 // backoff is the time to wait after a number of failures: none after the first.
 func (t *Tuning) backoff(failures int) time.Duration {
 	if failures <= 1 {
@@ -155,8 +160,9 @@ type Coordinator struct {
 	// loadCtx, which it is the parent of, what is not worth waiting for.
 	ctx, loadCtx       context.Context
 	cancel, cancelLoad context.CancelFunc
-	// work are goroutines and timers.
-	work sync.WaitGroup
+	// work are goroutines and timers; writers runs those that append.
+	work    sync.WaitGroup
+	writers *workers.Pool
 	// loads and compactions are slots; opening lets one caller open the topic.
 	loads, compactions, opening chan struct{}
 
@@ -179,6 +185,7 @@ func New(options Options) *Coordinator {
 		tuning:  options.Tuning.withDefaults(),
 		log:     options.Logger.WithField("coordinator", options.Name),
 		opening: make(chan struct{}, 1),
+		writers: workers.New(maxResting),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.loadCtx, c.cancelLoad = context.WithCancel(c.ctx)
@@ -366,6 +373,8 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		c.work.Wait()
+		c.writers.Close()
+		c.writers.Wait()
 	}()
 	select {
 	case <-done:

@@ -22,6 +22,7 @@ type shard struct {
 	c         *Coordinator
 	partition int32
 	log       Log
+	writeTask func() // write, bound once
 
 	mu sync.Mutex // guards everything below, and the use of the machine
 	// machine is nil while it is not loaded; reason is then why.
@@ -86,7 +87,7 @@ func (w *waiter) finish(m generated.Message, err error) {
 }
 
 func newShard(c *Coordinator, partition int32) *shard {
-	return &shard{
+	s := &shard{
 		c:         c,
 		partition: partition,
 		log:       c.options.Log(partition),
@@ -94,6 +95,8 @@ func newShard(c *Coordinator, partition int32) *shard {
 		waiting:   make(map[statemachine.Token]*waiter),
 		last:      make(map[string]*entry),
 	}
+	s.writeTask = s.write
+	return s
 }
 
 // call gives a request to the machine and waits for its answer.

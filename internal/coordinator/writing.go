@@ -16,13 +16,15 @@ func (s *shard) startWriting() {
 		return
 	}
 	s.writing = true
-	s.c.work.Go(s.write)
+	s.c.work.Add(1)
+	s.c.writers.Go(s.writeTask)
 }
 
 // write appends what is queued until there is nothing, and compacts the log when
 // that is worth it. Events go on meanwhile: what they queue during one append
 // goes into the next.
 func (s *shard) write() {
+	defer s.c.work.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.machine != nil && len(s.queue) > 0 {

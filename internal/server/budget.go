@@ -7,15 +7,15 @@ import "sync"
 type budget struct {
 	maxItems int
 	maxBytes int
-	freed    chan struct{} // wakes the taker; capacity 1
 
 	mu    sync.Mutex
 	items int
 	bytes int
+	freed chan struct{} // wakes the taker, capacity 1; made when it first waits
 }
 
-func newBudget(maxItems, maxBytes int) *budget {
-	return &budget{maxItems: maxItems, maxBytes: maxBytes, freed: make(chan struct{}, 1)}
+func newBudget(maxItems, maxBytes int) budget {
+	return budget{maxItems: maxItems, maxBytes: maxBytes}
 }
 
 // tryTake takes room for one item of n bytes. An item larger than the whole
@@ -39,6 +39,17 @@ func (b *budget) hasRoom() bool {
 	return b.items == 0 || b.items < b.maxItems && b.bytes < b.maxBytes
 }
 
+// wakes is what receives when something has been given back since it was called
+// first. The taker asks for it before it looks whether there is room.
+func (b *budget) wakes() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.freed == nil {
+		b.freed = make(chan struct{}, 1)
+	}
+	return b.freed
+}
+
 // take takes room for one item of n bytes, which may exceed what is left.
 func (b *budget) take(n int) {
 	b.mu.Lock()
@@ -52,9 +63,13 @@ func (b *budget) give(n int) {
 	b.mu.Lock()
 	b.items--
 	b.bytes -= n
+	freed := b.freed
 	b.mu.Unlock()
+	if freed == nil {
+		return // nobody has ever waited
+	}
 	select {
-	case b.freed <- struct{}{}:
+	case freed <- struct{}{}:
 	default: // the taker has not seen the last wake yet; one is enough
 	}
 }

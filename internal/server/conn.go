@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"net"
@@ -14,15 +13,9 @@ import (
 	"kafka-iggy-bridge/internal/server/parking"
 )
 
-const (
-	// readBufferBytes is large enough for most requests without records, so
-	// that size and frame come in one system call.
-	readBufferBytes = 4 << 10
-
-	// lingerTime is how long an ended connection waits for its client to close,
-	// so that a reset does not overtake the last answers.
-	lingerTime = time.Second
-)
+// lingerTime is how long an ended connection waits for its client to close, so
+// that a reset does not overtake the last answers.
+const lingerTime = time.Second
 
 // request is a frame whose turn has not come yet.
 type request struct {
@@ -38,21 +31,21 @@ type answer struct {
 }
 
 // conn is one client's connection. Its fields are owned by the goroutine named
-// beside them, or may be used by all.
+// beside them, or may be used by all. Most connections wait for their client
+// most of the time, and there are many: what a connection needs only while
+// something is at work it has only then.
 type conn struct {
-	srv  *Server
-	nc   net.Conn
-	log  logrus.FieldLogger
-	peer Peer
-	lot  *parking.Lot
+	srv    *Server
+	nc     net.Conn
+	socket *socket // nil where nc has to do
+	peer   Peer
+	lot    *parking.Lot
 
 	ctx    context.Context // of the connection's requests; ends early only by abort
 	cancel context.CancelCauseFunc
 
-	requests chan request
-	answers  chan answer
-	inFlight *budget // taken by the reader, given back by the writer
-	backlog  *budget // taken by the worker, given back by the writer
+	inFlight budget // taken by the reader, given back by the writer
+	backlog  budget // taken by the worker, given back by the writer
 
 	lastActive atomic.Int64 // unix nanoseconds: a request read or an answer written
 	wrote      atomic.Bool
@@ -60,46 +53,74 @@ type conn struct {
 	mu       sync.Mutex
 	draining bool // no more requests are read
 	lost     bool // nothing more can be answered; the socket is closed
+	requests queue[request]
+	answers  queue[answer]
+	working  bool          // there is a worker, which is so while there are requests
+	writing  bool          // there is a writer, which is so while there are answers
+	quiet    chan struct{} // set when serve waits for both to end
 
-	trusted      int  // reader: size up to which frames are allocated in one piece
-	clientClosed bool // reader: the client has closed its sending side
+	workTask, writeTask func() // work and write, bound once
+
+	over bool // worker: no request is applied any more
+
+	in           inbox     // reader
+	deadline     time.Time // reader: what the socket has been given for reading
+	trusted      int       // reader: size up to which frames are allocated in one piece
+	clientClosed bool      // reader: the client has closed its sending side
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{
 		srv:      s,
 		nc:       nc,
+		socket:   newSocket(nc),
 		peer:     Peer{ID: s.nextID.Add(1), Addr: nc.RemoteAddr(), Local: nc.LocalAddr()},
-		lot:      parking.NewLot(s.metrics.Parked),
-		requests: make(chan request, s.opts.MaxInFlightRequests),
-		answers:  make(chan answer, s.opts.MaxInFlightRequests),
+		lot:      parking.NewLot(s.parked),
 		inFlight: newBudget(s.opts.MaxInFlightRequests, s.opts.MaxInFlightBytes),
 		backlog:  newBudget(s.opts.MaxInFlightRequests, s.opts.MaxResponseBacklog),
 		trusted:  firstFrameBytes,
 	}
-	c.log = s.log.WithFields(logrus.Fields{"peer": c.peer.Addr.String(), "conn": c.peer.ID})
+	c.in = inbox{nc: nc, socket: c.socket}
+	c.workTask, c.writeTask = c.work, c.write
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	c.ctx, c.cancel = parking.NewContext(ctx, c.lot), cancel
 	c.touch()
 	return c
 }
 
+// log is the logger for what concerns the connection.
+func (c *conn) log() logrus.FieldLogger {
+	return c.srv.log.WithFields(logrus.Fields{"peer": c.peer.Addr.String(), "conn": c.peer.ID})
+}
+
 // serve runs the connection to its end.
 func (c *conn) serve() {
-	var wg sync.WaitGroup
-	wg.Add(2)
-	go func() {
-		defer wg.Done()
-		c.work()
-	}()
-	go func() {
-		defer wg.Done()
-		c.write()
-	}()
-	c.read(bufio.NewReaderSize(c.nc, readBufferBytes))
-	wg.Wait()
+	c.read()
+	c.awaitQuiet()
 	c.cancel(context.Canceled)
 	c.finish()
+}
+
+// awaitQuiet waits, when nothing more is read, for the last answer.
+func (c *conn) awaitQuiet() {
+	c.mu.Lock()
+	var quiet chan struct{}
+	if c.working || c.writing {
+		quiet = make(chan struct{})
+		c.quiet = quiet
+	}
+	c.mu.Unlock()
+	if quiet != nil {
+		<-quiet
+	}
+}
+
+// noteQuiet wakes serve when the last of worker and writer ends. The mutex is held.
+func (c *conn) noteQuiet() {
+	if c.quiet != nil && !c.working && !c.writing {
+		close(c.quiet)
+		c.quiet = nil
+	}
 }
 
 // drain stops the reading of requests. Those that were read are applied and
@@ -115,7 +136,7 @@ func (c *conn) drain(cause error) {
 	// A deadline in the past wakes the reader. An error means that the
 	// connection is closed, which wakes it as well.
 	if err := c.nc.SetReadDeadline(time.Unix(1, 0)); err != nil && !errors.Is(err, net.ErrClosed) {
-		c.log.WithError(err).Debug("a connection refuses its read deadline")
+		c.log().WithError(err).Debug("a connection refuses its read deadline")
 	}
 }
 
@@ -160,6 +181,7 @@ func (c *conn) setReadDeadline(at time.Time) error {
 	if c.draining {
 		return errDraining
 	}
+	c.deadline = at
 	return c.nc.SetReadDeadline(at)
 }
 
@@ -183,10 +205,7 @@ func (c *conn) finish() {
 	}
 	stop := context.AfterFunc(c.srv.ctx, func() { c.srv.closeQuietly(c.nc) })
 	defer stop()
-	scratch := make([]byte, readBufferBytes)
-	for {
-		if _, err := c.nc.Read(scratch); err != nil {
-			return // closed by the client, or it had its time
-		}
+	for c.in.fill() == nil { // until closed by the client, or it had its time
+		c.in.release()
 	}
 }

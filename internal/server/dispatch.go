@@ -29,14 +29,21 @@ const (
 // codec is the Dispatcher that speaks Kafka: it decodes requests by the
 // generated tables, calls the registry's endpoints and encodes what they return.
 type codec struct {
-	registry Registry
-	log      *logrus.Logger
-	metrics  *telemetry.Metrics
+	endpoints []handlers.Endpoint // by key; Handle is nil where none is served
+	log       *logrus.Logger
+	metrics   *telemetry.Metrics
 }
 
-// NewDispatcher returns the Dispatcher for the endpoints of a registry.
+// NewDispatcher returns the Dispatcher for the endpoints that a registry has now.
 func NewDispatcher(registry Registry, log *logrus.Logger, metrics *telemetry.Metrics) Dispatcher {
-	return &codec{registry: registry, log: log, metrics: metrics}
+	apis := generated.APIs()
+	d := &codec{endpoints: make([]handlers.Endpoint, len(apis)), log: log, metrics: metrics}
+	for i := range apis {
+		if e, ok := registry.Lookup(apis[i].Key); ok {
+			d.endpoints[apis[i].Key] = e
+		}
+	}
+	return d
 }
 
 // call is one request on its way through the codec.
@@ -63,12 +70,12 @@ func (d *codec) Dispatch(ctx context.Context, peer *Peer, frame []byte) (Respons
 	if err != nil {
 		return Response{}, &RequestError{API: c.name(), Version: c.req.Version, Err: err}
 	}
-	if answer == nil {
+	if answer.message == nil {
 		d.count(&c, 0, began)
 		outcome = ""
 		return Response{Close: c.req.CloseAfterwards}, nil
 	}
-	resp, err := encode(&c, answer)
+	resp, err := encode(&c, &answer)
 	if err != nil {
 		outcome = telemetry.OutcomeFailed
 		return Response{}, &RequestError{API: c.name(), Version: c.req.Version, Err: err}
@@ -78,7 +85,7 @@ func (d *codec) Dispatch(ctx context.Context, peer *Peer, frame []byte) (Respons
 	return resp, nil
 }
 
-// reply is a message with the version it is to be encoded in.
+// reply is a message with the version it is to be encoded in; none is no answer.
 type reply struct {
 	message generated.Message
 	version int16
@@ -86,21 +93,21 @@ type reply struct {
 
 // serve decodes the request and calls its endpoint. On failure, outcome says
 // what it is counted as.
-func (d *codec) serve(ctx context.Context, c *call, frame []byte, outcome *string) (*reply, error) {
+func (d *codec) serve(ctx context.Context, c *call, frame []byte, outcome *string) (answer reply, err error) {
 	*outcome = telemetry.OutcomeMalformed
 	if len(frame) < minHeaderBytes {
-		return nil, fmt.Errorf("%w: %d bytes are too short for a request header", ErrMalformed, len(frame))
+		return reply{}, fmt.Errorf("%w: %d bytes are too short for a request header", ErrMalformed, len(frame))
 	}
 	c.req.Key = int16(binary.BigEndian.Uint16(frame))
 	c.req.Version = int16(binary.BigEndian.Uint16(frame[2:]))
 	served, versionKnown := d.find(c)
 	if !served || !versionKnown && c.req.Key != generated.KeyApiVersions {
 		*outcome = telemetry.OutcomeUnsupported
-		return nil, ErrUnsupported
+		return reply{}, ErrUnsupported
 	}
 	body, err := c.req.Header.Decode(c.api.RequestHeaderVersion(c.req.Version), frame)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return reply{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	c.req.ClientID = c.req.Header.ClientId.OrEmpty()
 	if !versionKnown {
@@ -109,15 +116,12 @@ func (d *codec) serve(ctx context.Context, c *call, frame []byte, outcome *strin
 	c.req.Body = c.api.NewRequest()
 	// What is left behind the body is ignored, as Kafka does.
 	if _, err := c.req.Body.Decode(c.req.Version, body); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return reply{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	*outcome = telemetry.OutcomePanic
 	message, err := c.endpoint.Handle(ctx, &c.req)
 	*outcome = telemetry.OutcomeFailed
-	if err != nil || message == nil {
-		return nil, err
-	}
-	return &reply{message: message, version: c.req.Version}, nil
+	return reply{message: message, version: c.req.Version}, err
 }
 
 // find looks the request's endpoint up.
@@ -127,21 +131,21 @@ func (d *codec) find(c *call) (served, versionKnown bool) {
 		return false, false
 	}
 	c.api = api
-	c.endpoint, ok = d.registry.Lookup(c.req.Key)
-	v := c.req.Version
+	c.endpoint = d.endpoints[c.req.Key]
+	ok, v := c.endpoint.Handle != nil, c.req.Version
 	return ok, ok && api.Has(v) && v >= c.endpoint.Min && v <= c.endpoint.Max
 }
 
 // unknownApiVersions answers an ApiVersions request of an unknown version, in
 // the layout of version 0 and with the one row that tells the client which
 // versions it may ask in (KIP-511).
-func unknownApiVersions(e handlers.Endpoint) *reply {
+func unknownApiVersions(e handlers.Endpoint) reply {
 	m := generated.DefaultApiVersionsResponse()
 	row := generated.DefaultApiVersionsResponseApiVersion()
 	row.ApiKey, row.MinVersion, row.MaxVersion = generated.KeyApiVersions, e.Min, e.Max
 	m.ErrorCode = errorUnsupportedVersion
 	m.ApiKeys = append(m.ApiKeys, row)
-	return &reply{message: &m}
+	return reply{message: &m}
 }
 
 // count records an answered request.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -34,17 +33,29 @@ var (
 )
 
 // read takes frames off the socket until there are no more, and says why.
-func (c *conn) read(br *bufio.Reader) {
-	defer close(c.requests)
+func (c *conn) read() {
+	defer c.in.release()
 	for {
-		f, err := c.readFrame(br)
+		f, err := c.readFrame()
 		if err != nil {
 			c.readEnded(err)
 			return
 		}
 		c.touch()
 		c.srv.metrics.BytesIn(len(f.buf) + 4)
-		c.requests <- request{frame: f, size: len(f.buf)} // has room for all of the budget
+		c.enqueue(request{frame: f, size: len(f.buf)})
+	}
+}
+
+// enqueue gives a request to the worker.
+func (c *conn) enqueue(r request) {
+	c.mu.Lock()
+	c.requests.push(r)
+	start := !c.working
+	c.working = true
+	c.mu.Unlock()
+	if start {
+		c.srv.workers.Go(c.workTask)
 	}
 }
 
@@ -58,52 +69,50 @@ func (c *conn) readEnded(err error) {
 		c.drain(parking.ErrClientGone)
 	case errors.Is(err, errCutShort):
 		c.clientClosed = true
-		c.log.Debug("a client closed in the middle of a request")
+		c.log().Debug("a client closed in the middle of a request")
 		c.drain(parking.ErrClientGone)
 	case errors.Is(err, errIdle):
 		c.srv.metrics.ConnectionClosed(telemetry.ClosedIdle)
-		c.log.Debug("a connection was idle for kafka.idle_timeout")
+		c.log().Debug("a connection was idle for kafka.idle_timeout")
 		c.drain(parking.ErrClientGone)
 	case errors.Is(err, errReadSlow):
 		c.srv.metrics.ConnectionClosed(telemetry.ClosedReadTimeout)
-		c.log.WithField("reason", err.Error()).Warn("connection closed")
+		c.log().WithField("reason", err.Error()).Warn("connection closed")
 		c.drain(parking.ErrClientGone)
 	case errors.Is(err, errFrameSize):
 		c.srv.metrics.ConnectionClosed(telemetry.ClosedMalformed)
-		c.log.WithFields(logrus.Fields{"api": "unknown", "version": -1, "reason": err.Error()}).Warn("connection closed")
+		c.log().WithFields(logrus.Fields{"api": "unknown", "version": -1, "reason": err.Error()}).Warn("connection closed")
 		c.drain(parking.ErrClientGone)
 	default: // reset
-		c.log.WithError(err).Debug("a connection was lost")
+		c.log().WithError(err).Debug("a connection was lost")
 		c.lose()
 	}
 }
 
 // readFrame reads one frame into a pooled buffer that grows as bytes arrive.
-func (c *conn) readFrame(br *bufio.Reader) (*frame, error) {
-	if err := c.awaitRequest(br); err != nil {
+func (c *conn) readFrame() (*frame, error) {
+	if err := c.awaitRequest(); err != nil {
 		return nil, err
 	}
-	if br.Buffered() < 4 {
+	if c.in.buffered() < 4 {
 		if err := c.setReadDeadline(time.Now().Add(c.srv.opts.ReadTimeout)); err != nil {
 			return nil, err
 		}
+		if err := c.in.await(4); err != nil {
+			return nil, readError(err)
+		}
 	}
-	head, err := br.Peek(4)
-	if err != nil {
-		return nil, readError(err)
-	}
+	head := c.in.bytes()[:4]
 	size := int(int32(binary.BigEndian.Uint32(head)))
 	if size < 0 || size > c.srv.opts.MaxRequestBytes {
 		return nil, fmt.Errorf("%w: %d is not within 0 and kafka.max_request_bytes=%d%s",
 			errFrameSize, size, c.srv.opts.MaxRequestBytes, guessProtocol(head))
 	}
-	if _, err := br.Discard(4); err != nil {
-		return nil, readError(err)
-	}
+	c.in.discard(4)
 	if err := c.awaitRoom(size); err != nil {
 		return nil, err
 	}
-	f, err := c.readBody(br, size)
+	f, err := c.readBody(size)
 	if err != nil {
 		c.inFlight.give(size)
 		return nil, err
@@ -113,16 +122,12 @@ func (c *conn) readFrame(br *bufio.Reader) (*frame, error) {
 
 // awaitRequest waits for a request's first byte. A connection is not idle while
 // a request of it is at work or an answer is being written.
-func (c *conn) awaitRequest(br *bufio.Reader) error {
-	for br.Buffered() == 0 {
-		deadline := time.Unix(0, c.lastActive.Load()).Add(c.srv.opts.IdleTimeout)
-		if !c.inFlight.idle() {
-			deadline = time.Now().Add(c.srv.opts.IdleTimeout)
-		}
-		if err := c.setReadDeadline(deadline); err != nil {
+func (c *conn) awaitRequest() error {
+	for c.in.buffered() == 0 {
+		if err := c.setIdleDeadline(); err != nil {
 			return err
 		}
-		_, err := br.Peek(1)
+		err := c.in.fill()
 		switch {
 		case err == nil:
 			return nil
@@ -131,8 +136,24 @@ func (c *conn) awaitRequest(br *bufio.Reader) error {
 		case c.inFlight.idle() && time.Since(time.Unix(0, c.lastActive.Load())) >= c.srv.opts.IdleTimeout:
 			return errIdle
 		}
+		c.deadline = time.Time{} // it is over
 	}
 	return nil
+}
+
+// setIdleDeadline makes sure that the reader wakes when the connection may have
+// been idle for too long. It may wake before that, and looks again: a deadline
+// that was set for an earlier request stays, as moving it costs more.
+func (c *conn) setIdleDeadline() error {
+	now := time.Now()
+	at := now.Add(c.srv.opts.IdleTimeout)
+	if c.inFlight.idle() {
+		at = time.Unix(0, c.lastActive.Load()).Add(c.srv.opts.IdleTimeout)
+	}
+	if c.deadline.After(now) && !c.deadline.After(at) {
+		return nil
+	}
+	return c.setReadDeadline(at)
 }
 
 // awaitRoom waits until the budget has room for a frame. Meanwhile it looks
@@ -141,14 +162,12 @@ func (c *conn) awaitRoom(size int) error {
 	if c.inFlight.tryTake(size) {
 		return nil
 	}
+	freed := c.inFlight.wakes()
 	ticker := time.NewTicker(goneCheckInterval)
 	defer ticker.Stop()
-	for {
+	for !c.inFlight.tryTake(size) {
 		select {
-		case <-c.inFlight.freed:
-			if c.inFlight.tryTake(size) {
-				return nil
-			}
+		case <-freed:
 		case <-ticker.C:
 			if c.isDraining() {
 				return errDraining
@@ -164,17 +183,18 @@ func (c *conn) awaitRoom(size int) error {
 			return errDraining
 		}
 	}
+	return nil
 }
 
 // readBody reads the size bytes of a frame.
-func (c *conn) readBody(br *bufio.Reader, size int) (*frame, error) {
+func (c *conn) readBody(size int) (*frame, error) {
 	f := newFrame(min(size, c.trusted))
 	for len(f.buf) < size {
 		if len(f.buf) == cap(f.buf) {
 			f = f.grow(min(size, frameGrowth*cap(f.buf)))
 		}
 		step := min(size, cap(f.buf)) - len(f.buf)
-		if br.Buffered() < step {
+		if c.in.buffered() < step {
 			step = min(step, readStep)
 			if err := c.setReadDeadline(time.Now().Add(c.srv.opts.ReadTimeout)); err != nil {
 				f.release()
@@ -183,7 +203,7 @@ func (c *conn) readBody(br *bufio.Reader, size int) (*frame, error) {
 		}
 		from := len(f.buf)
 		f.buf = f.buf[:from+step]
-		if _, err := io.ReadFull(br, f.buf[from:]); err != nil {
+		if err := c.in.readFull(f.buf[from:]); err != nil {
 			f.release()
 			return nil, readError(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"kafka-iggy-bridge/internal/server/parking"
 	"kafka-iggy-bridge/internal/telemetry"
+	"kafka-iggy-bridge/internal/workers"
 )
 
 const (
@@ -26,6 +27,10 @@ const (
 
 	// forcedWait is how long a forced end waits for handlers to notice it.
 	forcedWait = 2 * time.Second
+
+	// maxResting is how many goroutines wait for requests that others of all
+	// connections are done with.
+	maxResting = 64
 )
 
 // Server serves Kafka clients on any number of listeners.
@@ -34,6 +39,7 @@ type Server struct {
 	dispatcher Dispatcher
 	log        logrus.FieldLogger
 	metrics    *telemetry.Metrics
+	parked     func(delta int) // of the metrics, bound once
 
 	ctx    context.Context // of all requests; ends when the end is forced
 	cancel context.CancelCauseFunc
@@ -47,6 +53,7 @@ type Server struct {
 	conns     map[*conn]struct{}
 
 	serving sync.WaitGroup // accept loops and connections
+	workers *workers.Pool  // for requests and answers
 }
 
 // New makes a server. It serves once Serve is called.
@@ -57,10 +64,12 @@ func New(opts Options, d Dispatcher, log logrus.FieldLogger, m *telemetry.Metric
 		dispatcher: d,
 		log:        log,
 		metrics:    m,
+		parked:     m.Parked,
 		ctx:        ctx,
 		cancel:     cancel,
 		listeners:  map[net.Listener]struct{}{},
 		conns:      map[*conn]struct{}{},
+		workers:    workers.New(maxResting),
 	}
 }
 
@@ -150,6 +159,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		s.serving.Wait()
+		s.workers.Close()
+		s.workers.Wait()
 	}()
 	select {
 	case <-done:

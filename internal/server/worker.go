@@ -19,17 +19,33 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// work applies the connection's requests in order and hands on their answers.
+// work applies the connection's requests in order and hands on their answers,
+// until there are none.
 func (c *conn) work() {
-	defer close(c.answers)
-	ended := false
-	for r := range c.requests {
-		if ended || !c.awaitBacklog() {
+	for {
+		r, ok := c.nextRequest()
+		if !ok {
+			return
+		}
+		if c.over || !c.awaitBacklog() {
 			c.drop(r)
 			continue
 		}
-		ended = c.apply(r)
+		c.over = c.apply(r)
 	}
+}
+
+// nextRequest takes the next request. When there is none, the connection has no
+// worker any longer.
+func (c *conn) nextRequest() (request, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.requests.pop()
+	if !ok {
+		c.working = false
+		c.noteQuiet()
+	}
+	return r, ok
 }
 
 // apply serves one request. It returns true when no request of the connection
@@ -69,9 +85,13 @@ func (c *conn) dispatch(b []byte) (resp Response, err error) {
 // for as long as the client does not read. It returns false when the connection
 // is given up.
 func (c *conn) awaitBacklog() bool {
+	if c.backlog.hasRoom() {
+		return c.ctx.Err() == nil
+	}
+	freed := c.backlog.wakes()
 	for !c.backlog.hasRoom() {
 		select {
-		case <-c.backlog.freed:
+		case <-freed:
 		case <-c.ctx.Done():
 			return false
 		}
@@ -79,10 +99,29 @@ func (c *conn) awaitBacklog() bool {
 	return c.ctx.Err() == nil
 }
 
-// hand gives an answer to the writer. Only the last one may exceed the backlog.
+// hand sends an answer, or gives it to the writer. Only the last one may exceed
+// the backlog.
 func (c *conn) hand(a answer) {
+	if c.isAlone() && c.sendNow(&a) {
+		return
+	}
 	c.backlog.take(a.size)
-	c.answers <- a // has room for all of the budget
+	c.mu.Lock()
+	c.answers.push(a)
+	start := !c.writing
+	c.writing = true
+	c.mu.Unlock()
+	if start {
+		c.srv.workers.Go(c.writeTask)
+	}
+}
+
+// isAlone tells whether no answer comes before the worker's and no request waits
+// for the worker: it may as well send the answer itself.
+func (c *conn) isAlone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.writing && !c.lost && c.requests.empty()
 }
 
 // fail ends the connection after a request that has no answer, with one line in
@@ -93,7 +132,7 @@ func (c *conn) fail(err error) {
 	if errors.As(err, &request) {
 		fields = logrus.Fields{"api": request.API, "version": request.Version, "reason": request.Err.Error()}
 	}
-	log := c.log.WithFields(fields)
+	log := c.log().WithFields(fields)
 	var panicked *panicError
 	switch {
 	case errors.As(err, &panicked):

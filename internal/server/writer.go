@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"kafka-iggy-bridge/internal/telemetry"
@@ -18,7 +19,7 @@ const (
 	writeSegments = 1024
 )
 
-// writer is what the writing goroutine keeps between answers, so that sending
+// writer is what a writing goroutine keeps between answers, so that sending
 // allocates nothing.
 type writer struct {
 	batch    []answer
@@ -27,22 +28,50 @@ type writer struct {
 	vector   net.Buffers // what the system call consumes
 }
 
-// write sends the answers in the order of their requests. Answers that are
-// ready together go out together.
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
+// sendNow sends an answer if that can be done without waiting for the client.
+// Otherwise it returns false, and the answer is what is left to be sent.
+func (c *conn) sendNow(a *answer) (done bool) {
+	if c.socket == nil || a.size > writeStep || len(a.response.Segments) > writeSegments {
+		return false
+	}
+	n, err := c.socket.tryWrite(a.response.Segments)
+	c.srv.metrics.BytesOut(n)
+	switch {
+	case err != nil:
+		c.writeFailed(err)
+	case n < a.size:
+		a.response.Segments = cut(a.response.Segments, n)
+		return false
+	default:
+		c.sent()
+	}
+	a.response.release()
+	c.drop(a.request)
+	return true
+}
+
+// cut takes n bytes off the front of segments.
+func cut(segments net.Buffers, n int) net.Buffers {
+	for len(segments) > 0 && n >= len(segments[0]) {
+		n -= len(segments[0])
+		segments = segments[1:]
+	}
+	if n > 0 {
+		segments[0] = segments[0][n:]
+	}
+	return segments
+}
+
+// write sends the answers in the order of their requests, until there are none.
+// Answers that are ready together go out together.
 func (c *conn) write() {
-	var w writer
-	for a := range c.answers {
-		w.begin(a)
-		for size := a.size; size < writeStep; {
-			next, ok := c.nextReady()
-			if !ok {
-				break
-			}
-			w.add(next)
-			size += next.size
-		}
+	w := writers.Get().(*writer)
+	defer writers.Put(w)
+	for c.nextAnswers(w) {
 		if !c.isLost() {
-			if err := c.send(&w); err != nil {
+			if err := c.send(w); err != nil {
 				c.writeFailed(err)
 			}
 		}
@@ -55,13 +84,27 @@ func (c *conn) write() {
 	}
 }
 
-func (c *conn) nextReady() (answer, bool) {
-	select {
-	case a, ok := <-c.answers:
-		return a, ok
-	default:
-		return answer{}, false
+// nextAnswers takes the answers that are ready, as far as one step goes. When
+// there are none, the connection has no writer any longer.
+func (c *conn) nextAnswers(w *writer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, ok := c.answers.pop()
+	if !ok {
+		c.writing = false
+		c.noteQuiet()
+		return false
 	}
+	w.begin(a)
+	for size := a.size; size < writeStep; {
+		next, ok := c.answers.pop()
+		if !ok {
+			break
+		}
+		w.add(next)
+		size += next.size
+	}
+	return true
 }
 
 func (w *writer) begin(a answer) {
@@ -95,9 +138,18 @@ func (c *conn) send(w *writer) error {
 			return err
 		}
 	}
+	// What the worker sends itself must not meet a deadline of long ago.
+	if err := c.nc.SetWriteDeadline(time.Time{}); err != nil {
+		return err
+	}
+	c.sent()
+	return nil
+}
+
+// sent takes note of an answer that is on its way.
+func (c *conn) sent() {
 	c.wrote.Store(true)
 	c.touch()
-	return nil
 }
 
 // flush writes the chunk.
@@ -131,9 +183,9 @@ func (c *conn) writeFailed(err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.srv.metrics.ConnectionClosed(telemetry.ClosedWriteTimeout)
-		c.log.WithField("reason", "an answer was not taken within kafka.write_timeout").Warn("connection closed")
+		c.log().WithField("reason", "an answer was not taken within kafka.write_timeout").Warn("connection closed")
 	case !c.isLost():
-		c.log.WithError(err).Debug("an answer could not be sent")
+		c.log().WithError(err).Debug("an answer could not be sent")
 	}
 	c.lose()
 }

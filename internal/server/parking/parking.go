@@ -29,8 +29,11 @@ var (
 // from any goroutine.
 type Lot struct {
 	onChange func(delta int)
-	evicted  context.Context
-	evict    context.CancelCauseFunc
+
+	mu      sync.Mutex
+	cause   error         // of the eviction, nil before that
+	evicted chan struct{} // closed by the eviction; made for the first who waits
+	parked  map[*context.CancelCauseFunc]struct{}
 }
 
 // NewLot makes an empty lot. onChange, which may be nil, is told +1 for each
@@ -39,20 +42,77 @@ func NewLot(onChange func(delta int)) *Lot {
 	if onChange == nil {
 		onChange = func(int) {}
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	return &Lot{onChange: onChange, evicted: ctx, evict: cancel}
+	return &Lot{onChange: onChange}
 }
 
-// Evict ends the contexts of all that is parked, with the given cause, and of
-// all that parks from now on. The first cause stays.
-func (l *Lot) Evict(cause error) { l.evict(cause) }
+// Evict ends the waits of all that is parked, with the given cause, and of all
+// that parks from now on. The first cause stays.
+func (l *Lot) Evict(cause error) {
+	l.mu.Lock()
+	if l.cause != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.cause = cause
+	if l.evicted != nil {
+		close(l.evicted)
+	}
+	parked := l.parked
+	l.parked = nil
+	l.mu.Unlock()
+	for cancel := range parked {
+		(*cancel)(cause)
+	}
+}
 
 // Evicted returns the cause given to Evict, or nil before that.
-func (l *Lot) Evicted() error { return context.Cause(l.evicted) }
+func (l *Lot) Evicted() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
+}
+
+// eviction is closed by Evict.
+func (l *Lot) eviction() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.evicted == nil {
+		l.evicted = make(chan struct{})
+		if l.cause != nil {
+			close(l.evicted)
+		}
+	}
+	return l.evicted
+}
+
+// add has cancel called by Evict, at once when that was before.
+func (l *Lot) add(cancel *context.CancelCauseFunc) {
+	l.mu.Lock()
+	cause := l.cause
+	if cause == nil {
+		if l.parked == nil {
+			l.parked = make(map[*context.CancelCauseFunc]struct{}, 1)
+		}
+		l.parked[cancel] = struct{}{}
+	}
+	l.mu.Unlock()
+	if cause != nil {
+		(*cancel)(cause)
+	}
+}
+
+// remove takes back what add did.
+func (l *Lot) remove(cancel *context.CancelCauseFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if delete(l.parked, cancel); len(l.parked) == 0 {
+		l.parked = nil // few park in this way, and rarely
+	}
+}
 
 type lotKey struct{}
 
-// NewContext returns a context whose Park calls use the lot.
+// NewContext returns a context whose Park and Enter calls use the lot.
 func NewContext(ctx context.Context, l *Lot) context.Context {
 	return context.WithValue(ctx, lotKey{}, l)
 }
@@ -63,23 +123,48 @@ func NewContext(ctx context.Context, l *Lot) context.Context {
 // may be called more than once. Without a lot in ctx only ctx ends the wait.
 func Park(ctx context.Context) (parked context.Context, leave func()) {
 	parked, cancel := context.WithCancelCause(ctx)
-	lot, ok := ctx.Value(lotKey{}).(*Lot)
-	if !ok {
-		return parked, func() { cancel(context.Canceled) }
-	}
-	lot.onChange(1)
-	stop := func() bool { return true }
-	if cause := lot.Evicted(); cause != nil {
-		cancel(cause) // here and now: AfterFunc would do it a moment later
-	} else {
-		stop = context.AfterFunc(lot.evicted, func() { cancel(context.Cause(lot.evicted)) })
+	spot := Enter(ctx)
+	if spot.lot != nil {
+		spot.lot.add(&cancel)
 	}
 	var once sync.Once
 	return parked, func() {
 		once.Do(func() {
-			stop()
+			if spot.lot != nil {
+				spot.lot.remove(&cancel)
+			}
 			cancel(context.Canceled)
-			lot.onChange(-1)
+			spot.Leave()
 		})
+	}
+}
+
+// Spot is the place of a parked request that waits for channels itself: it has to
+// watch Evicted as well as the end of its context, and costs less than Park.
+type Spot struct{ lot *Lot }
+
+// Enter marks the request that ctx belongs to as waiting, until Leave.
+func Enter(ctx context.Context) Spot {
+	lot, ok := ctx.Value(lotKey{}).(*Lot)
+	if !ok {
+		return Spot{}
+	}
+	lot.onChange(1)
+	return Spot{lot: lot}
+}
+
+// Evicted is closed when the lot is evicted. Without a lot it is nil, which
+// nothing ever comes out of.
+func (s Spot) Evicted() <-chan struct{} {
+	if s.lot == nil {
+		return nil
+	}
+	return s.lot.eviction()
+}
+
+// Leave says that the wait is over. It must be called once.
+func (s Spot) Leave() {
+	if s.lot != nil {
+		s.lot.onChange(-1)
 	}
 }

@@ -65,3 +65,45 @@ func TestParkEndsWithItsOwnContext(t *testing.T) {
 		leave()
 	}
 }
+
+func TestASpotEndsWithTheEviction(t *testing.T) {
+	t.Parallel()
+	for name, evictFirst := range map[string]bool{"entered before": false, "entered after": true} {
+		var parkedNow atomic.Int64
+		lot := NewLot(func(d int) { parkedNow.Add(int64(d)) })
+		ctx := NewContext(t.Context(), lot)
+		if evictFirst {
+			lot.Evict(ErrClientGone)
+		}
+		spot := Enter(ctx)
+		evicted := spot.Evicted()
+		if n := parkedNow.Load(); n != 1 {
+			t.Errorf("%s: %d counted as parked", name, n)
+		}
+		if !evictFirst {
+			select {
+			case <-evicted:
+				t.Errorf("%s: evicted by nobody", name)
+			default:
+			}
+			lot.Evict(ErrClientGone)
+		}
+		<-evicted
+		if got := lot.Evicted(); !errors.Is(got, ErrClientGone) {
+			t.Errorf("%s: cause %v", name, got)
+		}
+		spot.Leave()
+		if n := parkedNow.Load(); n != 0 {
+			t.Errorf("%s: %d still counted as parked", name, n)
+		}
+	}
+}
+
+func TestASpotWithoutALotIsNeverEvicted(t *testing.T) {
+	t.Parallel()
+	spot := Enter(t.Context())
+	defer spot.Leave()
+	if spot.Evicted() != nil {
+		t.Error("there is something to wait for")
+	}
+}
