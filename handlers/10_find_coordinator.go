@@ -19,7 +19,7 @@ import (
 //
 //   - It is this bridge, for every key, an empty one as well.
 //   - The first question for a group makes __consumer_offsets. As long as that
-//     cannot be done the answer is 15 or 14, on which clients ask again.
+//     cannot be done the answer is 15, on which clients ask again.
 //   - The first question for a transactional id makes __transaction_state in the
 //     same way.
 //   - Share groups are not served: 15 for their keys, 42 for one that is none and
@@ -83,7 +83,7 @@ func (h *Handlers) coordinatorFor(ctx context.Context, version int16, keyType in
 	case keyType == keyTypeGroup:
 		ctx, cancel := context.WithTimeout(ctx, openTime)
 		defer cancel()
-		return h.openGroups(ctx)
+		return findable(h.openGroups(ctx))
 	case keyType == keyTypeTransaction:
 		ctx, cancel := context.WithTimeout(ctx, openTime)
 		defer cancel()

@@ -13,6 +13,9 @@ import (
 //   - The request is parked until the leader's has come.
 //   - From version 5 protocol type and name must be there, else 23.
 //   - An empty group id gets 24.
+//   - While the coordinator is loading a member gets 27 and joins again. Kafka
+//     4.4.0 says 14, which Java's clients take for fatal here; brokers up to 3.x said
+//     27 for that reason.
 //
 // Version history:
 //
@@ -36,6 +39,9 @@ func (h *Handlers) syncGroup(ctx context.Context, req *Request, body *generated.
 		var answer *generated.SyncGroupResponse
 		if answer, code = awaitGroup[*generated.SyncGroupResponse](ctx, h, req, body.GroupId, body); code == errorcode.None {
 			return answer, nil
+		}
+		if code == errorcode.CoordinatorLoadInProgress {
+			code = errorcode.RebalanceInProgress
 		}
 	}
 	resp := generated.DefaultSyncGroupResponse()
