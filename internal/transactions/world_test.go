@@ -221,7 +221,6 @@ type client struct {
 	joining   TopicPartition
 	attempt   *attempt
 	joined    map[TopicPartition]bool
-	dead      bool
 }
 
 type clientState int
