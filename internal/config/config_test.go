@@ -67,6 +67,9 @@ func TestDefaults(t *testing.T) {
 				RegexRefresh: 10 * time.Minute,
 			},
 		},
+		Transactions: Transactions{
+			MaxTimeout: 15 * time.Minute, IDExpiration: 7 * 24 * time.Hour, ProducerIDExpiration: 24 * time.Hour, StatePartitions: 50,
+		},
 		Fetch:           Fetch{CacheBytes: 64 << 20},
 		HTTP:            HTTP{Listen: "127.0.0.1:9094"},
 		Log:             Log{Level: "info", Format: "text"},
