@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 func TestConcurrentCreationMakesOneTopic(t *testing.T) {
@@ -229,7 +231,7 @@ func TestTopicIDsAreStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	makeTopic(t, other, "orders", 2)
-	if err := b.DeleteTopicByID(testContext(t), topic.ID); !errors.Is(err, ErrTopicIDNotFound) || ErrorCode(err) != codeUnknownTopicID {
+	if err := b.DeleteTopicByID(testContext(t), topic.ID); !errors.Is(err, ErrTopicIDNotFound) || ErrorCode(err) != errorcode.UnknownTopicID {
 		t.Fatal(err)
 	}
 	fresh, err := b.Topic(testContext(t), "orders")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/producers"
 )
 
@@ -62,35 +63,6 @@ var (
 	ErrCorruptBatch = errors.New("record batch cannot be read")
 )
 
-// Kafka's error codes that the bridge's errors become.
-const (
-	codeUnknownServerError      int16 = -1
-	codeNone                    int16 = 0
-	codeOffsetOutOfRange        int16 = 1
-	codeCorruptMessage          int16 = 2
-	codeUnknownTopicOrPartition int16 = 3
-	codeLeaderNotAvailable      int16 = 5
-	codeNotLeaderOrFollower     int16 = 6
-	codeRequestTimedOut         int16 = 7
-	codeMessageTooLarge         int16 = 10
-	codeCoordinatorLoading      int16 = 14
-	codeCoordinatorNotAvailable int16 = 15
-	codeNotCoordinator          int16 = 16
-	codeInvalidTopic            int16 = 17
-	codeTopicAuthorization      int16 = 29
-	codeTopicAlreadyExists      int16 = 36
-	codeInvalidPartitions       int16 = 37
-	codeInvalidConfig           int16 = 40
-	codeNotController           int16 = 41
-	codePolicyViolation         int16 = 44
-	codeOutOfOrderSequence      int16 = 45
-	codeInvalidProducerEpoch    int16 = 47
-	codeInvalidTxnState         int16 = 48
-	codeCoordinatorFenced       int16 = 52
-	codeKafkaStorageError       int16 = 56
-	codeUnknownTopicID          int16 = 100
-)
-
 // Scope says what kind of answer an error code goes into: the same fault makes
 // clients retry by different codes in different places.
 type Scope int
@@ -120,32 +92,32 @@ var errorCodes = []struct {
 	// producers that the append may have happened, and must not reach consumers:
 	// Java's gives up on codes that Fetch does not have. Admin clients retry on
 	// NOT_CONTROLLER until their own timeout, but give up on REQUEST_TIMED_OUT.
-	{ErrOutcomeUnknown, codeRequestTimedOut, codeRequestTimedOut, codeRequestTimedOut, codeRequestTimedOut},
-	{ErrLogChanged, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeNotCoordinator},
-	{ErrClosed, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorNotAvailable},
-	{ErrUnavailable, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorNotAvailable},
-	{ErrNotReady, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeNotController, codeCoordinatorLoading},
-	{ErrTimeout, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
-	{context.DeadlineExceeded, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
-	{context.Canceled, codeNotLeaderOrFollower, codeLeaderNotAvailable, codeRequestTimedOut, codeCoordinatorNotAvailable},
-	{ErrStorage, codeKafkaStorageError, codeLeaderNotAvailable, codeKafkaStorageError, codeCoordinatorNotAvailable},
+	{ErrOutcomeUnknown, errorcode.RequestTimedOut, errorcode.RequestTimedOut, errorcode.RequestTimedOut, errorcode.RequestTimedOut},
+	{ErrLogChanged, errorcode.NotLeaderOrFollower, errorcode.LeaderNotAvailable, errorcode.NotController, errorcode.NotCoordinator},
+	{ErrClosed, errorcode.NotLeaderOrFollower, errorcode.LeaderNotAvailable, errorcode.NotController, errorcode.CoordinatorNotAvailable},
+	{ErrUnavailable, errorcode.NotLeaderOrFollower, errorcode.LeaderNotAvailable, errorcode.NotController, errorcode.CoordinatorNotAvailable},
+	{ErrNotReady, errorcode.NotLeaderOrFollower, errorcode.LeaderNotAvailable, errorcode.NotController, errorcode.CoordinatorLoadInProgress},
+	{ErrTimeout, errorcode.NotLeaderOrFollower, errorcode.LeaderNotAvailable, errorcode.RequestTimedOut, errorcode.CoordinatorNotAvailable},
+	{context.DeadlineExceeded, errorcode.NotLeaderOrFollower, errorcode.LeaderNotAvailable, errorcode.RequestTimedOut, errorcode.CoordinatorNotAvailable},
+	{context.Canceled, errorcode.NotLeaderOrFollower, errorcode.LeaderNotAvailable, errorcode.RequestTimedOut, errorcode.CoordinatorNotAvailable},
+	{ErrStorage, errorcode.KafkaStorageError, errorcode.LeaderNotAvailable, errorcode.KafkaStorageError, errorcode.CoordinatorNotAvailable},
 	// Answers that stay.
-	{ErrTopicIDNotFound, codeUnknownTopicID, codeUnknownTopicID, codeUnknownTopicID, codeUnknownTopicID},
-	{ErrTopicNotFound, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition},
-	{ErrPartitionNotFound, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition, codeUnknownTopicOrPartition},
-	{ErrOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange, codeOffsetOutOfRange},
-	{ErrRecordTooLarge, codeMessageTooLarge, codeMessageTooLarge, codeMessageTooLarge, codeMessageTooLarge},
-	{ErrCorruptBatch, codeCorruptMessage, codeCorruptMessage, codeCorruptMessage, codeCorruptMessage},
-	{producers.ErrSequence, codeOutOfOrderSequence, codeOutOfOrderSequence, codeOutOfOrderSequence, codeOutOfOrderSequence},
-	{producers.ErrEpoch, codeInvalidProducerEpoch, codeInvalidProducerEpoch, codeInvalidProducerEpoch, codeInvalidProducerEpoch},
-	{producers.ErrTransactionState, codeInvalidTxnState, codeInvalidTxnState, codeInvalidTxnState, codeInvalidTxnState},
-	{producers.ErrCoordinatorEpoch, codeCoordinatorFenced, codeCoordinatorFenced, codeCoordinatorFenced, codeCoordinatorFenced},
-	{ErrUnauthorized, codeTopicAuthorization, codeTopicAuthorization, codeTopicAuthorization, codeTopicAuthorization},
-	{ErrTopicExists, codeTopicAlreadyExists, codeTopicAlreadyExists, codeTopicAlreadyExists, codeTopicAlreadyExists},
-	{ErrInvalidTopicName, codeInvalidTopic, codeInvalidTopic, codeInvalidTopic, codeInvalidTopic},
-	{ErrInvalidPartitions, codeInvalidPartitions, codeInvalidPartitions, codeInvalidPartitions, codeInvalidPartitions},
-	{ErrInvalidConfig, codeInvalidConfig, codeInvalidConfig, codeInvalidConfig, codeInvalidConfig},
-	{ErrTooManyTopics, codePolicyViolation, codePolicyViolation, codePolicyViolation, codePolicyViolation},
+	{ErrTopicIDNotFound, errorcode.UnknownTopicID, errorcode.UnknownTopicID, errorcode.UnknownTopicID, errorcode.UnknownTopicID},
+	{ErrTopicNotFound, errorcode.UnknownTopicOrPartition, errorcode.UnknownTopicOrPartition, errorcode.UnknownTopicOrPartition, errorcode.UnknownTopicOrPartition},
+	{ErrPartitionNotFound, errorcode.UnknownTopicOrPartition, errorcode.UnknownTopicOrPartition, errorcode.UnknownTopicOrPartition, errorcode.UnknownTopicOrPartition},
+	{ErrOffsetOutOfRange, errorcode.OffsetOutOfRange, errorcode.OffsetOutOfRange, errorcode.OffsetOutOfRange, errorcode.OffsetOutOfRange},
+	{ErrRecordTooLarge, errorcode.MessageTooLarge, errorcode.MessageTooLarge, errorcode.MessageTooLarge, errorcode.MessageTooLarge},
+	{ErrCorruptBatch, errorcode.CorruptMessage, errorcode.CorruptMessage, errorcode.CorruptMessage, errorcode.CorruptMessage},
+	{producers.ErrSequence, errorcode.OutOfOrderSequenceNumber, errorcode.OutOfOrderSequenceNumber, errorcode.OutOfOrderSequenceNumber, errorcode.OutOfOrderSequenceNumber},
+	{producers.ErrEpoch, errorcode.InvalidProducerEpoch, errorcode.InvalidProducerEpoch, errorcode.InvalidProducerEpoch, errorcode.InvalidProducerEpoch},
+	{producers.ErrTransactionState, errorcode.InvalidTxnState, errorcode.InvalidTxnState, errorcode.InvalidTxnState, errorcode.InvalidTxnState},
+	{producers.ErrCoordinatorEpoch, errorcode.TransactionCoordinatorFenced, errorcode.TransactionCoordinatorFenced, errorcode.TransactionCoordinatorFenced, errorcode.TransactionCoordinatorFenced},
+	{ErrUnauthorized, errorcode.TopicAuthorizationFailed, errorcode.TopicAuthorizationFailed, errorcode.TopicAuthorizationFailed, errorcode.TopicAuthorizationFailed},
+	{ErrTopicExists, errorcode.TopicAlreadyExists, errorcode.TopicAlreadyExists, errorcode.TopicAlreadyExists, errorcode.TopicAlreadyExists},
+	{ErrInvalidTopicName, errorcode.InvalidTopic, errorcode.InvalidTopic, errorcode.InvalidTopic, errorcode.InvalidTopic},
+	{ErrInvalidPartitions, errorcode.InvalidPartitions, errorcode.InvalidPartitions, errorcode.InvalidPartitions, errorcode.InvalidPartitions},
+	{ErrInvalidConfig, errorcode.InvalidConfig, errorcode.InvalidConfig, errorcode.InvalidConfig, errorcode.InvalidConfig},
+	{ErrTooManyTopics, errorcode.PolicyViolation, errorcode.PolicyViolation, errorcode.PolicyViolation, errorcode.PolicyViolation},
 }
 
 // ErrorCode is Kafka's code for an error of this package in a partition's row;
@@ -156,7 +128,7 @@ func ErrorCode(err error) int16 { return ErrorCodeIn(ScopePartition, err) }
 // that scope; 0 for nil, UNKNOWN_SERVER_ERROR for errors of elsewhere.
 func ErrorCodeIn(scope Scope, err error) int16 {
 	if err == nil {
-		return codeNone
+		return errorcode.None
 	}
 	for i := range errorCodes {
 		row := &errorCodes[i]
@@ -174,5 +146,5 @@ func ErrorCodeIn(scope Scope, err error) int16 {
 			return row.partition
 		}
 	}
-	return codeUnknownServerError
+	return errorcode.UnknownServerError
 }

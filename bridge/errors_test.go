@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 func TestErrorCodes(t *testing.T) {
@@ -45,7 +47,7 @@ func TestEveryErrorHasACode(t *testing.T) {
 		ErrPartitionNotFound, ErrTopicExists, ErrInvalidTopicName, ErrInvalidPartitions, ErrInvalidConfig, ErrTooManyTopics, ErrOffsetOutOfRange,
 		ErrRecordTooLarge, ErrCorruptBatch,
 	} {
-		if code := ErrorCode(err); code == codeUnknownServerError || code == codeNone {
+		if code := ErrorCode(err); code == errorcode.UnknownServerError || code == errorcode.None {
 			t.Errorf("%v has code %d", err, code)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 
 	"github.com/google/go-cmp/cmp"
@@ -250,7 +251,7 @@ func TestAnUnknownOutcomeIsFoundOutWhenTheProducerRetries(t *testing.T) {
 			}
 			f.hooks(unreachable, nil)
 			_, err := b.Produce(testContext(t), topic, 0, batchOf(t, spec, value("a"), value("b")))
-			if !errors.Is(err, ErrOutcomeUnknown) || ErrorCode(err) != codeRequestTimedOut {
+			if !errors.Is(err, ErrOutcomeUnknown) || ErrorCode(err) != errorcode.RequestTimedOut {
 				t.Fatalf("got %v, code %d", err, ErrorCode(err))
 			}
 			f.hooks(nil, nil)
@@ -283,10 +284,10 @@ func TestFaultsBeforeAnythingIsWritten(t *testing.T) {
 		err  error
 		code int16
 	}{
-		{"Iggy cannot be reached", errFakeDown, codeNotLeaderOrFollower},
-		{"the topic is gone", ErrTopicNotFound, codeUnknownTopicOrPartition},
-		{"the user may not", ErrUnauthorized, codeTopicAuthorization},
-		{"Iggy's disk is full", ErrStorage, codeKafkaStorageError},
+		{"Iggy cannot be reached", errFakeDown, errorcode.NotLeaderOrFollower},
+		{"the topic is gone", ErrTopicNotFound, errorcode.UnknownTopicOrPartition},
+		{"the user may not", ErrUnauthorized, errorcode.TopicAuthorizationFailed},
+		{"Iggy's disk is full", ErrStorage, errorcode.KafkaStorageError},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

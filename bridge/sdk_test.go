@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kafka-iggy-bridge/internal/engine"
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 func TestTheSDKsConnectionCanBeReached(t *testing.T) {
@@ -54,7 +55,7 @@ func TestTheBridgeStartsBeforeIggy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := openBridge(t, Config{Address: address, Username: "iggy", Password: "secret-password"})
-	if _, err := b.Topic(testContext(t), "orders"); ErrorCode(err) != codeNotLeaderOrFollower {
+	if _, err := b.Topic(testContext(t), "orders"); ErrorCode(err) != errorcode.NotLeaderOrFollower {
 		t.Fatalf("got %v", err)
 	}
 	eventually(t, 10*time.Second, func() error {
@@ -109,7 +110,7 @@ func TestIggyRestarts(t *testing.T) {
 		r.mu.Unlock()
 		eventually(t, 20*time.Second, func() error {
 			_, err := b.Produce(testContext(t), topic, 0, plainBatch(t, fmt.Sprint("after ", i)))
-			if err != nil && ErrorCode(err) != codeNotLeaderOrFollower {
+			if err != nil && ErrorCode(err) != errorcode.NotLeaderOrFollower {
 				t.Fatalf("not an error to retry on: %v", err)
 			}
 			return err
@@ -201,7 +202,7 @@ func TestAnIggyThatStallsIsCutOff(t *testing.T) {
 	if err == nil || time.Since(begun) > 10*time.Second {
 		t.Fatalf("after %v: %v", time.Since(begun), err)
 	}
-	if code := ErrorCode(err); code != codeRequestTimedOut && code != codeNotLeaderOrFollower {
+	if code := ErrorCode(err); code != errorcode.RequestTimedOut && code != errorcode.NotLeaderOrFollower {
 		t.Fatalf("code %d for %v", code, err)
 	}
 	if _, err := b.HighWatermark(testContext(t), topic, 0); err == nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 // stateBridge makes a bridge that is not started: tests drive its state.
@@ -256,7 +258,7 @@ func TestOperationsWaitForTheState(t *testing.T) {
 	_, idErr := b.NextProducerID(ctx)
 	_, clusterErr := b.ClusterID(ctx)
 	for i, err := range []error{topicErr, listErr, createErr, idErr, clusterErr} {
-		if code := ErrorCode(err); code != codeNotLeaderOrFollower {
+		if code := ErrorCode(err); code != errorcode.NotLeaderOrFollower {
 			t.Errorf("call %d: code %d, %v", i, code, err)
 		}
 	}
