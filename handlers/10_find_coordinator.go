@@ -11,6 +11,7 @@ import (
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/coordinator"
 	"kafka-iggy-bridge/internal/errorcode"
+	"kafka-iggy-bridge/internal/server/parking"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -18,10 +19,11 @@ import (
 // transactional id.
 //
 //   - It is this bridge, for every key, an empty one as well.
-//   - The first question for a group makes __consumer_offsets. As long as that
-//     cannot be done the answer is 15, on which clients ask again.
-//   - The first question for a transactional id makes __transaction_state in the
-//     same way.
+//   - The first question for a group makes __consumer_offsets, the first one for a
+//     transactional id __transaction_state.
+//   - The answer waits until the coordinator of the key is loaded, for a while: what
+//     clients ask next would be refused until then. After that it is 15, on which
+//     clients ask again; some of them give up on 14, which Kafka never answers here.
 //   - Share groups are not served: 15 for their keys, 42 for one that is none and
 //     in versions that do not know share groups.
 //   - An unknown type of key gets 42.
@@ -51,11 +53,15 @@ const (
 	findKeysSince  = 4
 	findShareSince = 6
 
-	// openTime bounds what a client waits for the topic to be made.
-	openTime = 5 * time.Second
+	// openTime bounds what a client waits for a coordinator.
+	openTime = 2 * time.Second
 )
 
 func (h *Handlers) findCoordinator(ctx context.Context, req *Request, body *generated.FindCoordinatorRequest) (generated.Message, error) {
+	parked, leave := parking.Park(ctx)
+	defer leave()
+	ctx, cancel := context.WithTimeout(parked, openTime)
+	defer cancel()
 	resp := generated.DefaultFindCoordinatorResponse()
 	if req.Version < findKeysSince {
 		resp.ErrorCode = h.coordinatorFor(ctx, req.Version, body.KeyType, body.Key)
@@ -81,13 +87,9 @@ func (h *Handlers) findCoordinator(ctx context.Context, req *Request, body *gene
 func (h *Handlers) coordinatorFor(ctx context.Context, version int16, keyType int8, key string) int16 {
 	switch {
 	case keyType == keyTypeGroup:
-		ctx, cancel := context.WithTimeout(ctx, openTime)
-		defer cancel()
-		return findable(h.openGroups(ctx))
+		return awaitCoordinator(ctx, h.groups, key)
 	case keyType == keyTypeTransaction:
-		ctx, cancel := context.WithTimeout(ctx, openTime)
-		defer cancel()
-		return h.openTransactions(ctx)
+		return awaitCoordinator(ctx, h.transactions.Coordinator, key)
 	case keyType == keyTypeShare && version >= findShareSince && isShareKey(key):
 		return errorcode.CoordinatorNotAvailable
 	default:
@@ -95,8 +97,19 @@ func (h *Handlers) coordinatorFor(ctx context.Context, version int16, keyType in
 	}
 }
 
+// awaitCoordinator waits until a key's coordinator is loaded and returns 15 if it
+// is not in time.
+func awaitCoordinator(ctx context.Context, c *coordinator.Coordinator, key string) int16 {
+	if c.Await(ctx, key) != nil {
+		return errorcode.CoordinatorNotAvailable
+	}
+	return errorcode.None
+}
+
 // openGroups is the code for whether groups can be coordinated.
 func (h *Handlers) openGroups(ctx context.Context) int16 {
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
 	err := h.groups.Open(ctx)
 	if errors.Is(err, coordinator.ErrClosed) {
 		return errorcode.CoordinatorNotAvailable

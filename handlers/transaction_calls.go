@@ -2,12 +2,10 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
-	"kafka-iggy-bridge/internal/coordinator"
 	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/transactions"
 )
@@ -20,26 +18,6 @@ func askTransaction[R generated.Message](ctx context.Context, h *Handlers, req *
 		return answer, coordinatorCode(err)
 	}
 	return m.(R), errorcode.None
-}
-
-// openTransactions is FindCoordinator's code for whether transactions can be
-// coordinated.
-func (h *Handlers) openTransactions(ctx context.Context) int16 {
-	err := h.transactions.Open(ctx)
-	if errors.Is(err, coordinator.ErrClosed) {
-		return errorcode.CoordinatorNotAvailable
-	}
-	return findable(bridge.ErrorCodeIn(bridge.ScopeCoordinator, err))
-}
-
-// findable is a coordinator's code as FindCoordinator tells it. A broker that is
-// asked who coordinates does not load anything: Kafka has 15 for all that passes,
-// and kafkajs and aiokafka give up on 14.
-func findable(code int16) int16 {
-	if code == errorcode.CoordinatorLoadInProgress {
-		return errorcode.CoordinatorNotAvailable
-	}
-	return code
 }
 
 // joining is a producer that works on its transaction.
@@ -99,15 +77,19 @@ func (h *Handlers) joinOnce(ctx context.Context, req *Request, j joining, verify
 	return codes
 }
 
-// missingPartitions are the partitions of a request that do not exist, with the
-// code for each.
-func (h *Handlers) missingPartitions(ctx context.Context, topics []generated.AddPartitionsToTxnRequestAddPartitionsToTxnTopic) map[transactions.TopicPartition]int16 {
+// missingPartitions are the partitions of a request that do not exist, or, unless
+// internal topics are allowed, are of one, with the code for each.
+func (h *Handlers) missingPartitions(ctx context.Context, internal bool, topics []generated.AddPartitionsToTxnRequestAddPartitionsToTxnTopic) map[transactions.TopicPartition]int16 {
 	var missing map[transactions.TopicPartition]int16
 	for i := range topics {
 		t, err := h.lookUpTopic(ctx, topics[i].Name, [16]byte{}, false)
 		for _, p := range topics[i].Partitions {
 			code := bridge.ErrorCodeIn(bridge.ScopeCoordinator, err)
-			if err == nil && !hasPartition(t, p) {
+			switch {
+			case err != nil:
+			case t.Internal && !internal:
+				code = errorcode.TopicAuthorizationFailed
+			case !hasPartition(t, p):
 				code = errorcode.UnknownTopicOrPartition
 			}
 			if code == errorcode.None {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
@@ -271,7 +272,7 @@ func TestProduceOutsideOfATransaction(t *testing.T) {
 	}{
 		{"a transactional batch of nobody's id", wire.String("other"), transactional, []int16{49, 0}},
 		{"a transactional batch without an id", wire.NullString{}, transactional, []int16{53, 53}},
-		{"a transactional batch with an empty id", wire.String(""), transactional, []int16{42, 42}},
+		{"a transactional batch with an empty id", wire.String(""), transactional, []int16{42, 0}},
 		{"an id and a plain batch", wire.String("tx"), values("plain"), []int16{0, 0}},
 	} {
 		req := produceRequest(part{topic: "orders", records: c.raw}, part{topic: "orders", partition: 1, records: values("beside")})
@@ -330,5 +331,18 @@ func TestTransactionsAreShown(t *testing.T) {
 	}
 	if got := f.offsetRows(7, offsetRequest(readCommitted, offsetPart{"orders", 1, -1, -1}))[0].Offset; got != 2 {
 		t.Errorf("last stable offset %d, want 2", got)
+	}
+}
+
+// While the bridge cannot reach Iggy, or has only just begun to, FindCoordinator
+// answers with the one code that all clients take for a reason to ask again.
+func TestTransactionCoordinatorIsNotThereYet(t *testing.T) {
+	t.Parallel()
+	f := newAdminAt(t, bridge.Config{Address: nowhere(t), Username: "iggy", Password: "iggy"}, nil)
+	for _, version := range []int16{1, 6} {
+		row := f.findCoordinators(version, keyTypeTransaction, "id")[0]
+		if row.ErrorCode != errorcode.CoordinatorNotAvailable || row.NodeId != notKnown {
+			t.Errorf("FindCoordinator v%d: %+v, want 15", version, row)
+		}
 	}
 }

@@ -254,6 +254,29 @@ func (c *Coordinator) Open(ctx context.Context) error {
 	return nil
 }
 
+// Await opens the topic and waits until the machine that is responsible for a key
+// is loaded, or ctx ends: then the error says what was missing.
+func (c *Coordinator) Await(ctx context.Context, key string) error {
+	for pause := minAwaitPause; ; pause = min(2*pause, maxAwaitPause) {
+		err := c.Open(ctx)
+		if err == nil {
+			shards, _ := c.shardsNow()
+			if len(shards) > 0 {
+				err = shards[partitionFor(key, len(shards))].loading()
+			}
+		}
+		if err == nil || errors.Is(err, ErrClosed) || !wait(ctx, pause) {
+			return err
+		}
+	}
+}
+
+// The time between two looks whether a machine is loaded.
+const (
+	minAwaitPause = time.Millisecond
+	maxAwaitPause = 50 * time.Millisecond
+)
+
 // launch begins to load the machines of n partitions, unless that was done.
 func (c *Coordinator) launch(n int32) {
 	c.mu.Lock()

@@ -139,6 +139,19 @@ func (s *shard) submit(call statemachine.Call) (*waiter, statemachine.Token, err
 	return w, call.Token, nil
 }
 
+// loading is nil when the machine is loaded, else why it is not.
+func (s *shard) loading() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.machine == nil:
+		return s.reason
+	}
+	return nil
+}
+
 // tellMachine lets the machine take a request that has no answer.
 func (s *shard) tellMachine(body any) error {
 	s.mu.Lock()
