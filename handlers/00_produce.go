@@ -139,18 +139,14 @@ func (h *Handlers) produce(ctx context.Context, req *Request, body *generated.Pr
 // refusesTransaction is the code with which Kafka refuses a whole request that
 // holds transactional batches but does not say whose.
 func refusesTransaction(body *generated.ProduceRequest) int16 {
-	if body.TransactionalId.S != "" {
+	if body.TransactionalId.Valid {
 		return errNone
 	}
 	for i := range body.TopicData {
 		for j := range body.TopicData[i].PartitionData {
-			if !isTransactional(body.TopicData[i].PartitionData[j].Records) {
-				continue
+			if isTransactional(body.TopicData[i].PartitionData[j].Records) {
+				return errTransactionalIDAuthorizationFailed
 			}
-			if body.TransactionalId.Valid {
-				return errInvalidRequest
-			}
-			return errTransactionalIDAuthorizationFailed
 		}
 	}
 	return errNone

@@ -14,7 +14,7 @@ import (
 //   - The first partitions begin the transaction. The answer comes when the
 //     coordinator has written them down.
 //   - When a partition does not exist, it gets 3 and the others of its transaction
-//     55, and none is added.
+//     55, and none is added. Internal topics are for brokers: 29 below version 4.
 //   - A producer whose epoch is over gets 90, before version 2 47; one that is not
 //     the transactional id's 49; 51 while the transaction before is being ended.
 //   - From version 4 on, brokers send it for several producers at a time, and may
@@ -53,7 +53,7 @@ func (h *Handlers) addPartitionsToTxn(ctx context.Context, req *Request, body *g
 
 // addPartitions asks the coordinator of one transaction.
 func (h *Handlers) addPartitions(ctx context.Context, req *Request, id string, topics []generated.AddPartitionsToTxnRequestAddPartitionsToTxnTopic, body *generated.AddPartitionsToTxnRequest) []generated.AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult {
-	if missing := h.missingPartitions(ctx, topics); missing != nil {
+	if missing := h.missingPartitions(ctx, req.Version >= addPartitionsListSince, topics); missing != nil {
 		return txnRows(topics, func(p transactions.TopicPartition) int16 {
 			if code, ok := missing[p]; ok {
 				return code

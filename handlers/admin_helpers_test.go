@@ -70,12 +70,18 @@ func newAdminAt(t testing.TB, bc bridge.Config, change func(*Config, *bridge.Con
 // newHandlers makes handlers with coordinators, which end with the test.
 func newHandlers(t testing.TB, c Config, b *bridge.Bridge, options GroupOptions) *Handlers {
 	t.Helper()
-	coordinator := NewGroupCoordinator(b, options)
-	coordinator.Start()
-	t.Cleanup(func() { closeWithin(t, "coordinator of the groups", coordinator.Close) })
-	txn := NewTransactionCoordinator(b, coordinator, TransactionOptions{
+	return newHandlersOf(t, c, b, options, TransactionOptions{
 		Config: transactions.DefaultConfig(), Partitions: options.Partitions, Metrics: options.Metrics, Logger: options.Logger,
 	})
+}
+
+// newHandlersOf is newHandlers with options for both coordinators.
+func newHandlersOf(t testing.TB, c Config, b *bridge.Bridge, forGroups GroupOptions, forTransactions TransactionOptions) *Handlers {
+	t.Helper()
+	coordinator := NewGroupCoordinator(b, forGroups)
+	coordinator.Start()
+	t.Cleanup(func() { closeWithin(t, "coordinator of the groups", coordinator.Close) })
+	txn := NewTransactionCoordinator(b, coordinator, forTransactions)
 	txn.Start()
 	t.Cleanup(func() { closeWithin(t, "coordinator of the transactions", txn.Close) })
 	return New(c, b, coordinator, txn, &counted{}, adminLog())

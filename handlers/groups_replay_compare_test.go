@@ -13,21 +13,22 @@ import (
 )
 
 // sameness tells whether what Kafka said and what the bridge says is the same
-// but for what is random: the UUIDs in member ids and topic ids. The first time
-// that a recorded UUID stands where the bridge has another one, the two are taken
-// for the same, and from then on they have to be.
+// but for what is random: the UUIDs in member ids and topic ids, and producer ids.
+// The first time that a recorded UUID stands where the bridge has another one, the
+// two are taken for the same, and from then on they have to be.
 type sameness struct {
-	uuids  map[string]string       // recorded UUIDs in member ids, and the bridge's
-	topics map[wire.UUID]wire.UUID // recorded topic ids, and the bridge's
+	uuids     map[string]string       // recorded UUIDs in member ids, and the bridge's
+	topics    map[wire.UUID]wire.UUID // recorded topic ids, and the bridge's
+	producers map[int64]int64         // recorded producer ids, and the bridge's
 }
 
 func newSameness() *sameness {
-	return &sameness{uuids: map[string]string{}, topics: map[wire.UUID]wire.UUID{}}
+	return &sameness{uuids: map[string]string{}, topics: map[wire.UUID]wire.UUID{}, producers: map[int64]int64{}}
 }
 
 // clone makes one that may learn what turns out to be wrong.
 func (s *sameness) clone() *sameness {
-	return &sameness{uuids: maps.Clone(s.uuids), topics: maps.Clone(s.topics)}
+	return &sameness{uuids: maps.Clone(s.uuids), topics: maps.Clone(s.topics), producers: maps.Clone(s.producers)}
 }
 
 // uuidPattern finds the random part of a member id, also within a message.
@@ -55,6 +56,19 @@ var unordered = map[string]bool{
 	"GroupMetadataValueMemberMetadata":                         true,
 	"ConsumerGroupTargetAssignmentMemberValueTopicPartition":   true,
 	"ConsumerGroupCurrentMemberAssignmentValueTopicPartitions": true,
+
+	"AddPartitionsToTxnResponseAddPartitionsToTxnResult":          true,
+	"AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult":     true,
+	"AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult": true,
+	"DescribeProducersResponseProducerState":                      true,
+	"DescribeTransactionsResponseTopicData":                       true,
+	"DescribeTransactionsResponseTransactionState":                true,
+	"ListOffsetsResponseListOffsetsPartitionResponse":             true,
+	"ListTransactionsResponseTransactionState":                    true,
+	"TransactionLogValuePartitionsSchema":                         true,
+	"TxnOffsetCommitResponsePartition":                            true,
+	"WriteTxnMarkersResponseWritableTxnMarkerPartitionResult":     true,
+	"WriteTxnMarkersResponseWritableTxnMarkerTopicResult":         true,
 }
 
 // varying are fields with times, or with what follows from topic ids.
@@ -68,7 +82,15 @@ var varying = map[string]bool{
 	"MetadataHash":          true,
 	"Host":                  true,
 	"Port":                  true,
+
+	"LastTimestamp":                    true,
+	"TransactionStartTimeMs":           true,
+	"TransactionStartTimestampMs":      true,
+	"TransactionLastUpdateTimestampMs": true,
 }
+
+// producerFields are fields with producer ids.
+var producerFields = map[string]bool{"ProducerId": true, "V3AndBelowProducerId": true, "PreviousProducerId": true, "NextProducerId": true, "ProducerIdFilters": true}
 
 // differences lists where two values differ: Kafka's and the bridge's.
 func (s *sameness) differences(path string, want, got reflect.Value) []string {
@@ -94,6 +116,10 @@ func (s *sameness) differences(path string, want, got reflect.Value) []string {
 		for i := range want.NumField() {
 			name := want.Type().Field(i).Name
 			if name == "UnknownTags" || varying[name] && bothSet(want.Field(i), got.Field(i)) {
+				continue
+			}
+			if producerFields[name] && want.Field(i).CanInt() {
+				list = append(list, differ(path+"."+name, want.Field(i), got.Field(i), s.sameProducer(want.Field(i).Int(), got.Field(i).Int()))...)
 				continue
 			}
 			list = append(list, s.differences(path+"."+name, want.Field(i), got.Field(i))...)
@@ -139,6 +165,9 @@ func (s *sameness) listDifferences(path string, want, got reflect.Value) []strin
 // out of a hash table in Kafka, together with their epochs.
 func inPartitionOrder(v reflect.Value) reflect.Value {
 	partitions, ok := v.Type().FieldByName("Partitions")
+	if !ok {
+		partitions, ok = v.Type().FieldByName("PartitionIds")
+	}
 	if !ok || partitions.Type != reflect.TypeFor[[]int32]() {
 		return v
 	}
@@ -250,6 +279,24 @@ func (s *sameness) sameTopic(want, got wire.UUID) bool {
 	return true
 }
 
+// sameProducer compares producer ids, and learns them.
+func (s *sameness) sameProducer(want, got int64) bool {
+	ours, known := s.producers[want]
+	if known {
+		return ours == got
+	}
+	if want <= 0 || got < 0 {
+		return want == got // nobody: no trace has the producer id 0
+	}
+	for _, taken := range s.producers {
+		if taken == got {
+			return false
+		}
+	}
+	s.producers[want] = got
+	return true
+}
+
 // ours turns a recorded request into the bridge's, in place.
 func (s *sameness) ours(v reflect.Value) {
 	switch v.Kind() {
@@ -274,9 +321,26 @@ func (s *sameness) ours(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Name != "UnknownTags" {
+			switch name := v.Type().Field(i).Name; {
+			case name == "UnknownTags":
+			case producerFields[name]:
+				s.ourProducers(v.Field(i))
+			default:
 				s.ours(v.Field(i))
 			}
 		}
+	}
+}
+
+// ourProducers is ours for a producer id or a list of them.
+func (s *sameness) ourProducers(v reflect.Value) {
+	if v.Kind() == reflect.Slice {
+		for i := range v.Len() {
+			s.ourProducers(v.Index(i))
+		}
+		return
+	}
+	if ours, ok := s.producers[v.Int()]; ok {
+		v.SetInt(ours)
 	}
 }

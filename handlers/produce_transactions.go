@@ -20,7 +20,7 @@ const (
 // partitions with transactional batches are part of their producer's open
 // transaction. A partition whose log has records of that transaction is.
 func (p *producing) joinTransaction(ctx context.Context, body *generated.ProduceRequest) {
-	if body.TransactionalId.S == "" {
+	if !body.TransactionalId.Valid {
 		return
 	}
 	var (

@@ -9,6 +9,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/internal/coordinator"
+	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/statemachine"
 	"kafka-iggy-bridge/internal/transactions"
 )
@@ -22,6 +23,9 @@ type TransactionOptions struct {
 	Config transactions.Config
 	// Partitions is how many partitions __transaction_state gets when it is made.
 	Partitions int32
+	// Written, unless nil, is told of records when they are in the log. It must not
+	// wait, and must not keep them.
+	Written func([]records.Record)
 	// Metrics and Logger receive what happens.
 	Metrics coordinator.Metrics
 	Logger  logrus.FieldLogger
@@ -60,6 +64,7 @@ func NewTransactionCoordinator(b *bridge.Bridge, groups *coordinator.Coordinator
 		Log:     func(partition int32) coordinator.Log { return b.CompactedLog(transactionsTopic, partition) },
 		Machine: func() statemachine.Machine { return transactions.NewMachine(config) },
 		Perform: func(effect any) { t.markers.write(effect.(transactions.WriteMarkers)) },
+		Written: options.Written,
 		Metrics: options.Metrics,
 		Logger:  options.Logger,
 	})

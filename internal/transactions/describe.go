@@ -39,8 +39,9 @@ func (m *Machine) describe(c *statemachine.Call, req *generated.DescribeTransact
 }
 
 // list shows the transactional ids that a request's filters let through: those in
-// one of the states, of one of the producers, with a transaction open for longer
-// than a time in ms (version 1), with a name that matches wholly (version 2).
+// one of the states, of one of the producers, with a transaction begun longer ago
+// than a time in ms (version 1), with a name that matches wholly (version 2). As
+// with Kafka the time lets through what has ended, and ids without a transaction.
 func (m *Machine) list(c *statemachine.Call, req *generated.ListTransactionsRequest) {
 	resp := generated.DefaultListTransactionsResponse()
 	states := make([]string, 0, len(req.StateFilters))
@@ -55,7 +56,7 @@ func (m *Machine) list(c *statemachine.Call, req *generated.ListTransactionsRequ
 	if req.TransactionalIdPattern.Valid && req.TransactionalIdPattern.S != "" {
 		var err error
 		if pattern, err = regexp.Compile(`^(?:` + req.TransactionalIdPattern.S + `)$`); err != nil {
-			resp.ErrorCode = errorcode.InvalidRegularExpression
+			resp.ErrorCode, resp.UnknownStateFilters = errorcode.InvalidRegularExpression, []string{}
 			m.answer("", c.Token, &resp)
 			return
 		}
@@ -64,7 +65,7 @@ func (m *Machine) list(c *statemachine.Call, req *generated.ListTransactionsRequ
 		switch {
 		case len(req.StateFilters) > 0 && !slices.Contains(states, stateNames[t.state]):
 		case len(req.ProducerIdFilters) > 0 && !slices.Contains(req.ProducerIdFilters, t.producerID):
-		case req.DurationFilter >= 0 && (!t.isOpen() || m.now.UnixMilli()-t.started <= req.DurationFilter):
+		case req.DurationFilter >= 0 && m.now.UnixMilli()-t.started <= req.DurationFilter:
 		case pattern != nil && !pattern.MatchString(t.id):
 		default:
 			resp.TransactionStates = append(resp.TransactionStates, generated.ListTransactionsResponseTransactionState{

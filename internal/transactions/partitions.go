@@ -71,9 +71,14 @@ func (m *Machine) addPartitionsFromWithin(c *statemachine.Call, req *AddPartitio
 	m.answer(scopeOf(t, req.TransactionalID), c.Token, &resp)
 }
 
-// fromWithin is the version of AddPartitionsToTxn that brokers use among
-// themselves when the client knows transaction version 2.
-const fromWithin = 5
+const (
+	// fromWithin is the version of AddPartitionsToTxn that brokers use among
+	// themselves when the client knows transaction version 2.
+	fromWithin = 5
+	// ofOldClients stands for its versions before the list of transactions, whose
+	// clients do not know transaction version 2.
+	ofOldClients = 0
+)
 
 // join lets partitions take part in a transaction, or verifies that they do, and
 // returns a code for each.
@@ -129,7 +134,7 @@ func (m *Machine) begin(t *transaction, partitions []TopicPartition, version int
 	}
 	t.state, t.updated, t.previousID = stateOngoing, m.now.UnixMilli(), t.producerID
 	t.version = 0
-	if version > addPartitionsListFrom {
+	if version >= addPartitionsListFrom {
 		t.version = transactionVersion2
 	}
 	if !started {
@@ -143,7 +148,7 @@ func (m *Machine) begin(t *transaction, partitions []TopicPartition, version int
 func (m *Machine) addOffsetsToTxn(c *statemachine.Call, req *generated.AddOffsetsToTxnRequest) {
 	resp := generated.DefaultAddOffsetsToTxnResponse()
 	partition := TopicPartition{OffsetsTopic, m.config.OffsetsPartition(req.GroupId)}
-	codes, t := m.join(req.TransactionalId, req.ProducerId, req.ProducerEpoch, false, []TopicPartition{partition}, c.Version)
+	codes, t := m.join(req.TransactionalId, req.ProducerId, req.ProducerEpoch, false, []TopicPartition{partition}, ofOldClients)
 	resp.ErrorCode = fencedCode(codes[0], c.Version, addOffsetsFenced)
 	m.answer(scopeOf(t, req.TransactionalId), c.Token, &resp)
 }

@@ -32,6 +32,7 @@ func (t *transaction) record(at time.Time) records.Record {
 	v.TransactionStatus = int8(t.state)
 	v.TransactionLastUpdateTimestampMs, v.TransactionStartTimestampMs = t.updated, t.started
 	v.ClientTransactionVersion = t.version
+	v.TransactionPartitions = nil
 	if t.state != stateEmpty {
 		v.TransactionPartitions = t.recordPartitions()
 	}

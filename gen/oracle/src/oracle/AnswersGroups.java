@@ -20,7 +20,7 @@ public final class AnswersGroups {
         }
         int colon = args[0].lastIndexOf(':');
         Path dir = Files.createDirectories(Path.of(args[1]));
-        try (Traces t = new Traces(args[0].substring(0, colon), Integer.parseInt(args[0].substring(colon + 1)), dir)) {
+        try (Traces t = new Traces(args[0].substring(0, colon), Integer.parseInt(args[0].substring(colon + 1)), dir, GroupLog::new)) {
             new AnswersGroupAdmin(t).record();
             new AnswersClassic(t).record();
             new AnswersStatic(t).record();

@@ -4,16 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Base64;
-import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.protocol.ApiKeys;
 
 /** Reads __consumer_offsets as it grows. */
-final class GroupLog {
-    private static final int PARTITIONS = 5;
+final class GroupLog extends InternalLog {
     /** Names of the specs of keys and values, without the ending, by the type at the key's beginning. */
     private static final Map<Integer, String> TYPES = Map.of(
         1, "OffsetCommit",
@@ -26,124 +21,40 @@ final class GroupLog {
         8, "ConsumerGroupCurrentMemberAssignment",
         16, "ConsumerGroupRegularExpression");
 
-    private final Recorder r;
-    private final long[] next = new long[PARTITIONS];
-
     GroupLog(Recorder r) {
-        this.r = r;
+        super(r, "__consumer_offsets");
     }
 
-    /** Passes over what is there. */
-    void skip() throws IOException {
-        read("");
-    }
-
-    /** The records written since the last look that belong to a trace's groups. */
-    List<ObjectNode> read(String trace) throws IOException {
-        List<ObjectNode> found = new ArrayList<>();
-        while (readOnce(trace, found)) {
-            continue;
+    /** The first question for a coordinator makes the broker create the internal topic. */
+    @Override
+    void awaitCoordinator() throws IOException {
+        for (int i = 0; i < 400; i++) {
+            JsonNode[] answer = new JsonNode[1];
+            r.quietly(() -> answer[0] = r.ask("", ApiKeys.OFFSET_FETCH, 7, "{groupId:'ans',topics:[]}"));
+            if (answer[0].get("errorCode").intValue() == 0 && allLoaded()) {
+                return;
+            }
+            r.quietly(() -> r.ask("", ApiKeys.FIND_COORDINATOR, 3, "{key:'ans',keyType:0}"));
+            Topics.pause();
         }
-        return found;
+        throw new IOException("no coordinator of groups");
     }
 
-    private boolean readOnce(String trace, List<ObjectNode> found) throws IOException {
-        StringBuilder partitions = new StringBuilder();
-        for (int p = 0; p < PARTITIONS; p++) {
-            partitions.append(p == 0 ? "" : ",").append("{partition:").append(p).append(",fetchOffset:").append(next[p])
-                .append(",partitionMaxBytes:1048576}");
-        }
+    private boolean allLoaded() throws IOException {
         JsonNode[] answer = new JsonNode[1];
-        r.quietly(() -> answer[0] = r.ask("", ApiKeys.FETCH, 12, "{replicaId:-1,maxWaitMs:0,minBytes:0,topics:[{topic:"
-            + "'__consumer_offsets',partitions:[" + partitions + "]}]}"));
-        boolean any = false;
-        for (JsonNode row : answer[0].at("/responses/0/partitions")) {
-            if (row.get("errorCode").intValue() != 0) {
-                throw new IOException("cannot read the log: " + row);
-            }
-            if (row.path("records").isTextual()) {
-                any |= batches(row.get("partitionIndex").intValue(), ByteBuffer.wrap(Base64.getDecoder().decode(row.get("records").textValue())),
-                    trace, found);
-            }
-        }
-        return any;
+        r.quietly(() -> answer[0] = r.ask("", ApiKeys.LIST_GROUPS, 4, "{}"));
+        return answer[0].get("errorCode").intValue() == 0;
     }
 
-    /** Reads the batches of a partition; true if there was any. */
-    private boolean batches(int partition, ByteBuffer in, String trace, List<ObjectNode> found) {
-        boolean any = false;
-        while (in.remaining() >= 61) {
-            int start = in.position();
-            long base = in.getLong(start);
-            int end = start + 12 + in.getInt(start + 8);
-            if ((in.getShort(start + 21) & 7) != 0 || end > in.limit()) {
-                throw new IllegalStateException("a batch that is compressed or cut");
-            }
-            int count = in.getInt(start + 57);
-            in.position(start + 61);
-            for (int i = 0; i < count; i++) {
-                record(base, next[partition], in, trace, found);
-            }
-            next[partition] = base + in.getInt(start + 23) + 1;
-            in.position(end);
-            any = true;
-        }
-        return any;
-    }
-
-    private static void record(long base, long first, ByteBuffer in, String trace, List<ObjectNode> found) {
-        varint(in);
-        in.get();
-        varint(in);
-        long offset = base + varint(in);
-        byte[] key = bytes(in);
-        byte[] value = bytes(in);
-        if (varint(in) != 0) {
-            throw new IllegalStateException("a record with headers");
-        }
-        if (offset < first) {
-            return;
-        }
+    @Override
+    ObjectNode describe(String trace, byte[] key, byte[] value) {
         int type = ByteBuffer.wrap(key).getShort();
         String name = TYPES.get(type);
         if (name == null) {
             throw new IllegalStateException("type " + type);
         }
-        JsonNode keyJson = Messages.toJson(Messages.decode(name + "Key", ByteBuffer.wrap(key, 2, key.length - 2), (short) 0), (short) 0);
+        JsonNode keyJson = keyJson(name, key);
         String group = keyJson.path("group").asText(keyJson.path("groupId").asText());
-        if (trace.isEmpty() || !group.equals(trace) && !group.startsWith(trace + ".")) {
-            return;
-        }
-        ObjectNode line = Messages.JSON.createObjectNode().put("type", name);
-        line.put("key", Messages.hex(key)).put("value", value == null ? null : Messages.hex(value));
-        line.set("keyJson", Traces.brief(keyJson));
-        if (value != null) {
-            short version = ByteBuffer.wrap(value).getShort();
-            line.put("valueVersion", version);
-            JsonNode json = Messages.toJson(Messages.decode(name + "Value", ByteBuffer.wrap(value, 2, value.length - 2), version), version);
-            line.set("valueJson", Traces.brief(json));
-        }
-        found.add(line);
-    }
-
-    private static byte[] bytes(ByteBuffer in) {
-        int n = (int) varint(in);
-        if (n < 0) {
-            return null;
-        }
-        byte[] out = Arrays.copyOfRange(in.array(), in.arrayOffset() + in.position(), in.arrayOffset() + in.position() + n);
-        in.position(in.position() + n);
-        return out;
-    }
-
-    private static long varint(ByteBuffer in) {
-        long raw = 0;
-        for (int shift = 0; ; shift += 7) {
-            byte b = in.get();
-            raw |= (long) (b & 0x7f) << shift;
-            if (b >= 0) {
-                return raw >>> 1 ^ -(raw & 1);
-            }
-        }
+        return belongs(trace, group) ? describe(name, keyJson, key, value) : null;
     }
 }

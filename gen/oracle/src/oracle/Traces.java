@@ -12,12 +12,14 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.apache.kafka.common.protocol.ApiKeys;
 
 /**
  * Records traces: steps on several named connections, where a request may be answered only by a later
- * step or by the passing of time, with the records of __consumer_offsets that each step left behind.
- * All groups of a trace are named like the trace, with a suffix behind a dot if there are several.
+ * step or by the passing of time, with the records that each step left behind in the coordinator's
+ * internal topic. All groups, or transactional ids, of a trace are named like the trace, with a suffix behind
+ * a dot if there are several.
  */
 final class Traces implements Closeable {
     /** How long a request has to stay without answer to count as parked. */
@@ -31,8 +33,9 @@ final class Traces implements Closeable {
     private final Path dir;
     private final Recorder setUp;
     private final Topics topics;
-    private final GroupLog log;
+    private final InternalLog log;
     private BufferedWriter out;
+    private boolean hexOnly;
 
     private final List<String> failures = new ArrayList<>();
     private String trace;
@@ -40,34 +43,19 @@ final class Traces implements Closeable {
     private final Map<String, String> topicIds = new LinkedHashMap<>();
     private final List<ObjectNode> lines = new ArrayList<>();
 
-    Traces(String host, int port, Path dir) throws IOException {
+    Traces(String host, int port, Path dir, Function<Recorder, InternalLog> log) throws IOException {
         this.host = host;
         this.port = port;
         this.dir = dir;
         this.setUp = new Recorder(host, port, dir);
         this.topics = new Topics(setUp);
-        awaitCoordinator();
-        this.log = new GroupLog(setUp);
+        this.log = log.apply(setUp);
+        this.log.awaitCoordinator();
     }
 
-    /** The first question for a coordinator makes the broker create the internal topic. */
-    private void awaitCoordinator() throws IOException {
-        for (int i = 0; i < 400; i++) {
-            JsonNode[] answer = new JsonNode[1];
-            setUp.quietly(() -> answer[0] = setUp.ask("", ApiKeys.OFFSET_FETCH, 7, "{groupId:'ans',topics:[]}"));
-            if (answer[0].get("errorCode").intValue() == 0 && allLoaded()) {
-                return;
-            }
-            setUp.quietly(() -> setUp.ask("", ApiKeys.FIND_COORDINATOR, 3, "{key:'ans',keyType:0}"));
-            Topics.pause();
-        }
-        throw new IOException("no coordinator");
-    }
-
-    private boolean allLoaded() throws IOException {
-        JsonNode[] answer = new JsonNode[1];
-        setUp.quietly(() -> answer[0] = setUp.ask("", ApiKeys.LIST_GROUPS, 4, "{}"));
-        return answer[0].get("errorCode").intValue() == 0;
+    /** Leaves out from now on what follows from the rest: Show adds the JSON for who wants to read. */
+    void hexOnly() {
+        hexOnly = true;
     }
 
     /** Starts a file. */
@@ -194,6 +182,9 @@ final class Traces implements Closeable {
             if (line.has("request") && !line.has("response")) {
                 line.put("response", "never");
             }
+            if (hexOnly) {
+                strip(line);
+            }
             out.write(Messages.JSON.writeValueAsString(line));
             out.newLine();
         }
@@ -208,6 +199,14 @@ final class Traces implements Closeable {
         topicIds.clear();
         lines.clear();
         trace = null;
+    }
+
+    private static void strip(ObjectNode line) {
+        line.remove(List.of("api", "requestJson", "responseJson"));
+        if (line.has("step")) {
+            line.remove("trace");
+        }
+        line.path("records").forEach(r -> ((ObjectNode) r).remove(List.of("keyJson", "valueJson", "valueVersion")));
     }
 
     /** Leaves out what is null. */
