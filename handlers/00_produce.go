@@ -7,6 +7,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/transactions"
 	"kafka-iggy-bridge/internal/wire"
@@ -118,7 +119,7 @@ func (h *Handlers) produce(ctx context.Context, req *Request, body *generated.Pr
 	// Also when something panics: the frame must outlive what was submitted.
 	defer p.settle(ctx)
 	refusal := refusesTransaction(body)
-	if refusal == errNone {
+	if refusal == errorcode.None {
 		p.joinTransaction(ctx, body)
 	}
 	for i := range body.TopicData {
@@ -140,16 +141,16 @@ func (h *Handlers) produce(ctx context.Context, req *Request, body *generated.Pr
 // holds transactional batches but does not say whose.
 func refusesTransaction(body *generated.ProduceRequest) int16 {
 	if body.TransactionalId.Valid {
-		return errNone
+		return errorcode.None
 	}
 	for i := range body.TopicData {
 		for j := range body.TopicData[i].PartitionData {
 			if isTransactional(body.TopicData[i].PartitionData[j].Records) {
-				return errTransactionalIDAuthorizationFailed
+				return errorcode.TransactionalIDAuthorizationFailed
 			}
 		}
 	}
-	return errNone
+	return errorcode.None
 }
 
 // isTransactional reports whether raw begins with a transactional batch. What
@@ -168,10 +169,10 @@ func (p *producing) topic(ctx context.Context, data *generated.ProduceRequestTop
 		t    *bridge.Topic
 		opts records.ValidateOptions
 	)
-	if code == errNone {
+	if code == errorcode.None {
 		t, code = p.findTopic(ctx, data)
 	}
-	if code == errNone {
+	if code == errorcode.None {
 		opts = p.options(t)
 	}
 	for i := range data.PartitionData {
@@ -179,10 +180,10 @@ func (p *producing) topic(ctx context.Context, data *generated.ProduceRequestTop
 		*row = generated.DefaultProduceResponsePartitionProduceResponse()
 		row.Index, row.BaseOffset = data.PartitionData[i].Index, notKnown
 		p.left--
-		if row.ErrorCode = code; code == errNone {
+		if row.ErrorCode = code; code == errorcode.None {
 			row.ErrorCode = p.check(t, row.Index, data.PartitionData[i].Records)
 		}
-		if row.ErrorCode != errNone {
+		if row.ErrorCode != errorcode.None {
 			p.failed = true
 			continue
 		}
@@ -194,7 +195,7 @@ func (p *producing) topic(ctx context.Context, data *generated.ProduceRequestTop
 // only by its tools; there are none here by these names.
 func (p *producing) findTopic(ctx context.Context, data *generated.ProduceRequestTopicProduceData) (*bridge.Topic, int16) {
 	if !p.byID && bridge.IsReservedTopic(data.Name) && p.req.ClientID != adminClientID {
-		return nil, errInvalidTopic
+		return nil, errorcode.InvalidTopic
 	}
 	return p.h.findTopic(ctx, data.Name, data.TopicId, p.byID)
 }
@@ -240,11 +241,11 @@ func hasOverride(t *bridge.Topic, config string) bool {
 func (p *producing) check(t *bridge.Topic, partition int32, raw []byte) int16 {
 	switch {
 	case !hasPartition(t, partition):
-		return errUnknownTopicOrPartition
+		return errorcode.UnknownTopicOrPartition
 	case p.acks < -1 || p.acks > 1:
 		return p.badAcks(raw)
 	case t.Internal && p.req.ClientID != adminClientID:
-		return errInvalidTopic
+		return errorcode.InvalidTopic
 	}
 	return p.joined[transactions.TopicPartition{Topic: t.Name, Partition: partition}]
 }
@@ -256,7 +257,7 @@ func (p *producing) badAcks(raw []byte) int16 {
 	if errors.As(records.CheckRequest(raw, p.req.Version), &invalid) {
 		return invalid.Kind.Code()
 	}
-	return errInvalidRequiredAcks
+	return errorcode.InvalidRequiredAcks
 }
 
 // append validates a batch and submits it. The last one of the request is
@@ -293,7 +294,7 @@ func (p *producing) append(ctx context.Context, t *bridge.Topic, raw []byte, opt
 func (p *producing) refuse(ctx context.Context, t *bridge.Topic, row *generated.ProduceResponsePartitionProduceResponse, err error) {
 	var invalid *records.ValidationError
 	if !errors.As(err, &invalid) {
-		row.ErrorCode = errUnknownServerError
+		row.ErrorCode = errorcode.UnknownServerError
 		return
 	}
 	row.ErrorCode = invalid.Kind.Code()
@@ -341,7 +342,7 @@ func (p *producing) finish(a appending, result bridge.Appended, err error) {
 	p.failed = true
 	a.row.ErrorCode = partitionCode(err, p.byID)
 	switch a.row.ErrorCode {
-	case errOutOfOrderSequence, errInvalidProducerEpoch, errInvalidTxnState:
+	case errorcode.OutOfOrderSequenceNumber, errorcode.InvalidProducerEpoch, errorcode.InvalidTxnState:
 		a.row.LogStartOffset = result.LogStartOffset
 	}
 	if errors.Is(err, bridge.ErrRecordTooLarge) || errors.Is(err, bridge.ErrCorruptBatch) {

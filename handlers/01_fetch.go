@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 // Fetch, key 1, versions 4 to 18.
@@ -76,11 +77,11 @@ const (
 func (h *Handlers) fetch(ctx context.Context, req *Request, body *generated.FetchRequest) (generated.Message, error) {
 	resp := generated.DefaultFetchResponse()
 	if body.SessionEpoch != fullFetch && body.SessionEpoch != lastFetch {
-		resp.ErrorCode = errFetchSessionNotFound
+		resp.ErrorCode = errorcode.FetchSessionIDNotFound
 		return &resp, nil
 	}
 	if !isIsolationLevel(body.IsolationLevel) {
-		resp.ErrorCode = errInvalidRequest
+		resp.ErrorCode = errorcode.InvalidRequest
 	}
 	deadline := time.Now().Add(time.Duration(body.MaxWaitMs) * time.Millisecond)
 	f := newFetching(h, req.Version, body)

@@ -5,6 +5,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -104,17 +105,17 @@ func (h *Handlers) listOffsets(ctx context.Context, req *Request, body *generate
 			since, known := timestampSince(p.Timestamp)
 			switch {
 			case !isIsolationLevel(body.IsolationLevel) || twice[partitionKey{asked.Name, p.PartitionIndex}]:
-				row.ErrorCode = errInvalidRequest
+				row.ErrorCode = errorcode.InvalidRequest
 			case !known || req.Version < since:
-				row.ErrorCode = errUnsupportedVersion
-			case topicCode != errNone:
+				row.ErrorCode = errorcode.UnsupportedVersion
+			case topicCode != errorcode.None:
 				row.ErrorCode = topicCode
 			case !hasPartition(t, p.PartitionIndex):
-				row.ErrorCode = errUnknownTopicOrPartition
+				row.ErrorCode = errorcode.UnknownTopicOrPartition
 			default:
 				row.ErrorCode = checkLeaderEpoch(p.CurrentLeaderEpoch)
 			}
-			if row.ErrorCode == errNone {
+			if row.ErrorCode == errorcode.None {
 				lookups = append(lookups, offsetLookup{
 					topic: t, timestamp: p.Timestamp, row: row, epochs: req.Version >= 4,
 					committed: body.IsolationLevel != readUncommitted,

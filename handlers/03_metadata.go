@@ -10,6 +10,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -111,7 +112,7 @@ func invalidMetadata(topics []generated.MetadataRequestTopic) *generated.Metadat
 	resp := generated.DefaultMetadataResponse()
 	for i := range topics {
 		row := generated.DefaultMetadataResponseTopic()
-		row.ErrorCode = errInvalidRequest
+		row.ErrorCode = errorcode.InvalidRequest
 		row.Name = wire.String(topics[i].Name.OrEmpty())
 		row.TopicId = topics[i].TopicId
 		resp.Topics = append(resp.Topics, row)

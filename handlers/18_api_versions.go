@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 // ApiVersions, key 18, versions 0 to 5.
@@ -74,7 +75,7 @@ var features = []feature{
 
 func (h *Handlers) apiVersions(ctx context.Context, req *Request, body *generated.ApiVersionsRequest) (generated.Message, error) {
 	resp := generated.DefaultApiVersionsResponse()
-	if resp.ErrorCode = h.checkClient(ctx, req.Version, body); resp.ErrorCode != errNone {
+	if resp.ErrorCode = h.checkClient(ctx, req.Version, body); resp.ErrorCode != errorcode.None {
 		return &resp, nil
 	}
 	resp.ApiKeys = advertised()
@@ -88,22 +89,22 @@ func (h *Handlers) apiVersions(ctx context.Context, req *Request, body *generate
 // it expects here.
 func (h *Handlers) checkClient(ctx context.Context, version int16, body *generated.ApiVersionsRequest) int16 {
 	if version >= 3 && (!softwareName(body.ClientSoftwareName) || !softwareName(body.ClientSoftwareVersion)) {
-		return errInvalidRequest
+		return errorcode.InvalidRequest
 	}
 	if version < 5 || !body.ClusterId.Valid && body.NodeId == noNode {
-		return errNone
+		return errorcode.None
 	}
 	if !body.ClusterId.Valid || body.NodeId == noNode {
-		return errInvalidRequest
+		return errorcode.InvalidRequest
 	}
 	if body.NodeId != h.config.NodeID {
-		return errRebootstrapRequired
+		return errorcode.RebootstrapRequired
 	}
 	// A cluster id that is not known yet is no reason to send clients away.
 	if id, err := h.bridge.ClusterID(ctx); err == nil && id != body.ClusterId.S {
-		return errRebootstrapRequired
+		return errorcode.RebootstrapRequired
 	}
-	return errNone
+	return errorcode.None
 }
 
 // softwareName reports whether s may be the name or the version of a client's

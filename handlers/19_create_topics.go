@@ -10,6 +10,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -77,7 +78,7 @@ func (h *Handlers) createTopics(ctx context.Context, _ *Request, body *generated
 	}
 	if body.TimeoutMs <= 0 && slices.ContainsFunc(body.Topics, func(t generated.CreateTopicsRequestCreatableTopic) bool { return times[t.Name] == 1 }) {
 		for i := range body.Topics {
-			resp.Topics = append(resp.Topics, refused(body.Topics[i].Name, &topicFault{code: errRequestTimedOut}))
+			resp.Topics = append(resp.Topics, refused(body.Topics[i].Name, &topicFault{code: errorcode.RequestTimedOut}))
 		}
 		return &resp, nil
 	}
@@ -90,9 +91,9 @@ func (h *Handlers) createTopics(ctx context.Context, _ *Request, body *generated
 		switch n := times[t.Name]; {
 		case n == 0: // answered
 		case n > 1:
-			resp.Topics = append(resp.Topics, refused(t.Name, faultf(errInvalidRequest, "Duplicate topic name.")))
+			resp.Topics = append(resp.Topics, refused(t.Name, faultf(errorcode.InvalidRequest, "Duplicate topic name.")))
 		case tooMany:
-			resp.Topics = append(resp.Topics, refused(t.Name, faultf(errPolicyViolation, "Excessively large number of partitions per request.")))
+			resp.Topics = append(resp.Topics, refused(t.Name, faultf(errorcode.PolicyViolation, "Excessively large number of partitions per request.")))
 		default:
 			resp.Topics = append(resp.Topics, h.createTopic(ctx, t, body.ValidateOnly))
 		}
@@ -162,7 +163,7 @@ func (h *Handlers) checkTopic(ctx context.Context, t *generated.CreateTopicsRequ
 		return spec, internalFault(t.Name)
 	}
 	if err := bridge.CheckTopicName(t.Name); err != nil {
-		return spec, faultf(errInvalidTopic, "Topic name is invalid: %s", reason(err, bridge.ErrInvalidTopicName))
+		return spec, faultf(errorcode.InvalidTopic, "Topic name is invalid: %s", reason(err, bridge.ErrInvalidTopicName))
 	}
 	switch _, err := h.bridge.Topic(ctx, t.Name); {
 	case err == nil:
@@ -174,7 +175,7 @@ func (h *Handlers) checkTopic(ctx context.Context, t *generated.CreateTopicsRequ
 	case err != nil:
 		return spec, createFault(t.Name, err)
 	case other != "":
-		return spec, faultf(errInvalidTopic, "Topic '%s' collides with existing topic: %s", t.Name, other)
+		return spec, faultf(errorcode.InvalidTopic, "Topic '%s' collides with existing topic: %s", t.Name, other)
 	}
 	configs, fault := topicConfigs(t.Configs)
 	if fault != nil {
@@ -200,10 +201,10 @@ func topicConfigs(list []generated.CreateTopicsRequestCreatableTopicConfig) (map
 		configs[strings.Clone(c.Name)] = strings.Clone(c.Value.S)
 	}
 	if null != nil {
-		return nil, faultf(errInvalidConfig, "Null value not supported for topic configs: %s", strings.Join(null, ","))
+		return nil, faultf(errorcode.InvalidConfig, "Null value not supported for topic configs: %s", strings.Join(null, ","))
 	}
 	if err := bridge.CheckTopicConfigs(configs); err != nil {
-		return nil, faultf(errInvalidConfig, "%s", reason(err, bridge.ErrInvalidConfig))
+		return nil, faultf(errorcode.InvalidConfig, "%s", reason(err, bridge.ErrInvalidConfig))
 	}
 	return configs, nil
 }
@@ -214,20 +215,20 @@ func (h *Handlers) checkLayout(t *generated.CreateTopicsRequestCreatableTopic) (
 	if len(t.Assignments) > 0 {
 		switch {
 		case t.ReplicationFactor != brokerDefault:
-			return 0, faultf(errInvalidRequest, "A manual partition assignment was specified, but replication factor was not set to -1.")
+			return 0, faultf(errorcode.InvalidRequest, "A manual partition assignment was specified, but replication factor was not set to -1.")
 		case t.NumPartitions != brokerDefault:
-			return 0, faultf(errInvalidRequest, "A manual partition assignment was specified, but numPartitions was not set to -1.")
+			return 0, faultf(errorcode.InvalidRequest, "A manual partition assignment was specified, but numPartitions was not set to -1.")
 		}
 		return int32(len(t.Assignments)), h.checkAssignments(t.Assignments)
 	}
 	partitions := t.NumPartitions
 	switch {
 	case t.ReplicationFactor == 0 || t.ReplicationFactor < brokerDefault:
-		return 0, faultf(errInvalidReplication, "Replication factor must be larger than 0, or -1 to use the default value.")
+		return 0, faultf(errorcode.InvalidReplicationFactor, "Replication factor must be larger than 0, or -1 to use the default value.")
 	case partitions == 0 || partitions < brokerDefault:
-		return 0, faultf(errInvalidPartitions, "Number of partitions was set to an invalid non-positive value.")
+		return 0, faultf(errorcode.InvalidPartitions, "Number of partitions was set to an invalid non-positive value.")
 	case t.ReplicationFactor > bridges:
-		return 0, faultf(errInvalidReplication, "Unable to replicate the partition %d time(s): The target replication factor of %d cannot be reached because only %d broker(s) are registered.",
+		return 0, faultf(errorcode.InvalidReplicationFactor, "Unable to replicate the partition %d time(s): The target replication factor of %d cannot be reached because only %d broker(s) are registered.",
 			t.ReplicationFactor, t.ReplicationFactor, bridges)
 	case partitions == brokerDefault:
 		partitions = h.config.DefaultPartitions
@@ -242,25 +243,25 @@ func (h *Handlers) checkAssignments(list []generated.CreateTopicsRequestCreatabl
 	for i := range list {
 		a := &list[i]
 		if seen[a.PartitionIndex] {
-			return faultf(errInvalidReplicaAssign, "Found multiple manual partition assignments for partition %d", a.PartitionIndex)
+			return faultf(errorcode.InvalidReplicaAssignment, "Found multiple manual partition assignments for partition %d", a.PartitionIndex)
 		}
 		seen[a.PartitionIndex] = true
 		if len(a.BrokerIds) == 0 {
-			return faultf(errInvalidReplicaAssign, "The manual partition assignment includes an empty replica list.")
+			return faultf(errorcode.InvalidReplicaAssignment, "The manual partition assignment includes an empty replica list.")
 		}
 		brokers := slices.Sorted(slices.Values(a.BrokerIds))
 		for j, id := range brokers {
 			if id != h.config.NodeID {
-				return faultf(errInvalidReplicaAssign, "The manual partition assignment includes broker %d, but no such broker is registered.", id)
+				return faultf(errorcode.InvalidReplicaAssignment, "The manual partition assignment includes broker %d, but no such broker is registered.", id)
 			}
 			if j > 0 {
-				return faultf(errInvalidReplicaAssign, "The manual partition assignment includes the broker %d more than once.", id)
+				return faultf(errorcode.InvalidReplicaAssignment, "The manual partition assignment includes the broker %d more than once.", id)
 			}
 		}
 	}
 	for i := range int32(len(list)) {
 		if !seen[i] {
-			return faultf(errInvalidReplicaAssign, "partitions should be a consecutive 0-based integer sequence")
+			return faultf(errorcode.InvalidReplicaAssignment, "partitions should be a consecutive 0-based integer sequence")
 		}
 	}
 	return nil
@@ -270,7 +271,7 @@ func (h *Handlers) checkAssignments(list []generated.CreateTopicsRequestCreatabl
 func createFault(name string, err error) *topicFault {
 	switch {
 	case errors.Is(err, bridge.ErrTopicExists):
-		return faultf(errTopicAlreadyExists, "Topic '%s' already exists.", name)
+		return faultf(errorcode.TopicAlreadyExists, "Topic '%s' already exists.", name)
 	case errors.Is(err, bridge.ErrInvalidTopicName): // though it is one: where it would lie is taken
 		return internalFault(name)
 	}
@@ -279,7 +280,7 @@ func createFault(name string, err error) *topicFault {
 
 // internalFault refuses a name that Kafka or the bridge keeps for itself.
 func internalFault(name string) *topicFault {
-	return faultf(errInvalidRequest, "Creation of internal topic %s is prohibited.", name)
+	return faultf(errorcode.InvalidRequest, "Creation of internal topic %s is prohibited.", name)
 }
 
 // reason is the text of an error without that of the sentinel in front of it.

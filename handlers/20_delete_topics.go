@@ -9,6 +9,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -56,7 +57,7 @@ func (h *Handlers) deleteTopics(ctx context.Context, req *Request, body *generat
 	checkDoomed(list)
 	if body.TimeoutMs <= 0 && slices.ContainsFunc(list, func(d doomed) bool { return d.fault == nil }) {
 		for i := range list {
-			list[i].fault, list[i].again = &topicFault{code: errRequestTimedOut}, false
+			list[i].fault, list[i].again = &topicFault{code: errorcode.RequestTimedOut}, false
 		}
 		return deleteAnswer(list), nil
 	}
@@ -114,23 +115,23 @@ func checkDoomed(list []doomed) {
 		d := &list[i]
 		switch {
 		case d.name.Valid && !d.id.IsZero():
-			d.fault = faultf(errInvalidRequest, "You may not specify both topic name and topic id.")
+			d.fault = faultf(errorcode.InvalidRequest, "You may not specify both topic name and topic id.")
 		case d.name.Valid:
 			if first := names[d.name.S]; first != nil {
-				first.fault = faultf(errInvalidRequest, "Duplicate topic name.")
+				first.fault = faultf(errorcode.InvalidRequest, "Duplicate topic name.")
 				d.fault, d.again = first.fault, true
 				continue
 			}
 			names[d.name.S] = d
 		case !d.id.IsZero():
 			if first := ids[d.id]; first != nil {
-				first.fault = faultf(errInvalidRequest, "Duplicate topic id.")
+				first.fault = faultf(errorcode.InvalidRequest, "Duplicate topic id.")
 				d.fault, d.again = first.fault, true
 				continue
 			}
 			ids[d.id] = d
 		default:
-			d.fault = faultf(errInvalidRequest, "Neither topic name nor id were specified.")
+			d.fault = faultf(errorcode.InvalidRequest, "Neither topic name nor id were specified.")
 		}
 	}
 }
@@ -164,7 +165,7 @@ func checkNamedTwice(list []doomed) {
 			first[d.topic.ID] = d
 			continue
 		}
-		f.fault = faultf(errInvalidRequest, "The provided topic name maps to an ID that was already supplied.")
+		f.fault = faultf(errorcode.InvalidRequest, "The provided topic name maps to an ID that was already supplied.")
 		f.name, f.id = wire.String(f.topic.Name), f.topic.ID
 		d.fault, d.again = f.fault, true
 	}
@@ -174,9 +175,9 @@ func checkNamedTwice(list []doomed) {
 func deleteFault(d *doomed, err error) *topicFault {
 	switch {
 	case errors.Is(err, bridge.ErrTopicIDNotFound), errors.Is(err, bridge.ErrTopicNotFound) && !d.name.Valid:
-		return faultf(errUnknownTopicID, messageUnknownID)
+		return faultf(errorcode.UnknownTopicID, messageUnknownID)
 	case errors.Is(err, bridge.ErrTopicNotFound):
-		return faultf(errUnknownTopicOrPartition, messageUnknownName)
+		return faultf(errorcode.UnknownTopicOrPartition, messageUnknownName)
 	}
 	return faultf(bridge.ErrorCodeIn(bridge.ScopeAdmin, err), "%s", err.Error())
 }

@@ -5,6 +5,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 // InitProducerId, key 22, versions 0 to 5.
@@ -35,12 +36,12 @@ func (h *Handlers) initProducerID(ctx context.Context, req *Request, body *gener
 	resp := generated.DefaultInitProducerIdResponse()
 	resp.ProducerId, resp.ProducerEpoch = notKnown, notKnown
 	if (body.ProducerId == notKnown) != (body.ProducerEpoch == notKnown) {
-		resp.ErrorCode = errInvalidRequest
+		resp.ErrorCode = errorcode.InvalidRequest
 		return &resp, nil
 	}
 	switch {
 	case body.TransactionalId.Valid && body.TransactionalId.S == "":
-		resp.ErrorCode = errInvalidRequest
+		resp.ErrorCode = errorcode.InvalidRequest
 		return &resp, nil
 	case body.TransactionalId.Valid:
 		return h.initTransactionalID(ctx, req, body)
@@ -63,7 +64,7 @@ func (h *Handlers) initTransactionalID(ctx context.Context, req *Request, body *
 		return &resp, nil
 	}
 	answer, code := askTransaction[*generated.InitProducerIdResponse](ctx, h, req, body.TransactionalId.S, body)
-	if code != errNone {
+	if code != errorcode.None {
 		resp.ErrorCode = code
 		return &resp, nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -49,14 +50,14 @@ func (h *Handlers) offsetForLeaderEpoch(ctx context.Context, req *Request, body 
 			*row = generated.DefaultOffsetForLeaderEpochResponseEpochEndOffset()
 			row.Partition = p.Partition
 			switch {
-			case code != errNone:
+			case code != errorcode.None:
 				row.ErrorCode = code
 			case !hasPartition(t, p.Partition):
-				row.ErrorCode = errUnknownTopicOrPartition
+				row.ErrorCode = errorcode.UnknownTopicOrPartition
 			default:
 				row.ErrorCode = checkLeaderEpoch(p.CurrentLeaderEpoch)
 			}
-			if row.ErrorCode == errNone && p.LeaderEpoch <= leaderEpoch && p.LeaderEpoch != notKnown {
+			if row.ErrorCode == errorcode.None && p.LeaderEpoch <= leaderEpoch && p.LeaderEpoch != notKnown {
 				lookups = append(lookups, epochLookup{topic: t, epoch: p.LeaderEpoch, row: row})
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -197,14 +198,14 @@ func TestCreateTopicsInTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row := answer.(*generated.CreateTopicsResponse).Topics[0]; row.ErrorCode != errRequestTimedOut || f.has("late") {
+		if row := answer.(*generated.CreateTopicsResponse).Topics[0]; row.ErrorCode != errorcode.RequestTimedOut || f.has("late") {
 			t.Errorf("timeout %d: %+v, made %v", timeout, row, f.has("late"))
 		}
 		req.Topics = append(req.Topics, req.Topics[0])
 		if answer, err = f.ask(generated.KeyCreateTopics, 7, &req); err != nil {
 			t.Fatal(err)
 		}
-		if rows := answer.(*generated.CreateTopicsResponse).Topics; len(rows) != 1 || rows[0].ErrorCode != errInvalidRequest {
+		if rows := answer.(*generated.CreateTopicsResponse).Topics; len(rows) != 1 || rows[0].ErrorCode != errorcode.InvalidRequest {
 			t.Errorf("timeout %d and nothing to do: %+v, want 42 once", timeout, rows)
 		}
 	}

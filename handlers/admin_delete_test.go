@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func TestDeleteTopicsInEachVersion(t *testing.T) {
 	for version := int16(1); version <= 6; version++ {
 		id := f.mustCreate("doomed", 2)
 		rows := f.remove(version, named("missing"), named("doomed"))
-		if len(rows) != 2 || rows[0].ErrorCode != errUnknownTopicOrPartition || rows[1].ErrorCode != 0 || rows[1].ErrorMessage.Valid {
+		if len(rows) != 2 || rows[0].ErrorCode != errorcode.UnknownTopicOrPartition || rows[1].ErrorCode != 0 || rows[1].ErrorMessage.Valid {
 			t.Errorf("v%d: %+v", version, rows)
 		}
 		if version >= 5 && rows[0].ErrorMessage.S != messageUnknownName {
@@ -62,7 +63,7 @@ func TestDeleteTopicsById(t *testing.T) {
 		t.Errorf("a known id: %+v", rows)
 	}
 	f.mustCreate("reborn", 1)
-	if rows := f.remove(6, byID); rows[0].ErrorCode != errUnknownTopicID || rows[0].Name.Valid || rows[0].TopicId != old {
+	if rows := f.remove(6, byID); rows[0].ErrorCode != errorcode.UnknownTopicID || rows[0].Name.Valid || rows[0].TopicId != old {
 		t.Errorf("the id of the topic before: %+v", rows)
 	}
 	if !f.has("reborn") {
@@ -128,7 +129,7 @@ func TestDeleteTopicsInTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row := answer.(*generated.DeleteTopicsResponse).Responses[0]; row.ErrorCode != errRequestTimedOut || !f.has("kept") {
+		if row := answer.(*generated.DeleteTopicsResponse).Responses[0]; row.ErrorCode != errorcode.RequestTimedOut || !f.has("kept") {
 			t.Errorf("timeout %d: %+v, kept %v", timeout, row, f.has("kept"))
 		}
 	}
@@ -144,11 +145,11 @@ func TestCreateAndDeleteOneTopicAtOnce(t *testing.T) {
 	for i := range 40 {
 		clients.Go(func() {
 			for range 25 {
-				code, allowed := int16(0), []int16{errNone, errTopicAlreadyExists}
+				code, allowed := int16(0), []int16{errorcode.None, errorcode.TopicAlreadyExists}
 				if i%2 == 0 {
 					code = f.create(7, false, creatable("contended", 1, -1))[0].ErrorCode
 				} else {
-					code, allowed = f.remove(int16(1+i%6), named("contended"))[0].ErrorCode, []int16{errNone, errUnknownTopicOrPartition}
+					code, allowed = f.remove(int16(1+i%6), named("contended"))[0].ErrorCode, []int16{errorcode.None, errorcode.UnknownTopicOrPartition}
 				}
 				if !slices.Contains(allowed, code) {
 					t.Errorf("client %d: code %d, want one of %v", i, code, allowed)
@@ -167,9 +168,9 @@ func TestDeleteTopicsWithoutTime(t *testing.T) {
 		topics []generated.DeleteTopicsRequestDeleteTopicState
 		want   []int16
 	}{
-		"what would have to be done is not":         {[]generated.DeleteTopicsRequestDeleteTopicState{named("kept")}, []int16{errRequestTimedOut}},
-		"faults stand behind it, each row alone":    {[]generated.DeleteTopicsRequestDeleteTopicState{named("a"), named("kept"), named("a")}, []int16{errRequestTimedOut, errRequestTimedOut, errRequestTimedOut}},
-		"where there are only faults nothing waits": {[]generated.DeleteTopicsRequestDeleteTopicState{named("a"), named("a")}, []int16{errInvalidRequest}},
+		"what would have to be done is not":         {[]generated.DeleteTopicsRequestDeleteTopicState{named("kept")}, []int16{errorcode.RequestTimedOut}},
+		"faults stand behind it, each row alone":    {[]generated.DeleteTopicsRequestDeleteTopicState{named("a"), named("kept"), named("a")}, []int16{errorcode.RequestTimedOut, errorcode.RequestTimedOut, errorcode.RequestTimedOut}},
+		"where there are only faults nothing waits": {[]generated.DeleteTopicsRequestDeleteTopicState{named("a"), named("a")}, []int16{errorcode.InvalidRequest}},
 	} {
 		req := generated.DefaultDeleteTopicsRequest()
 		req.Topics = c.topics

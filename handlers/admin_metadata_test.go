@@ -11,6 +11,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -169,7 +170,7 @@ func TestMetadataFiftyCallersMakeOneTopic(t *testing.T) {
 			if row.TopicId != id || len(row.Partitions) != 1 {
 				t.Errorf("another topic: %+v", row)
 			}
-		case errUnknownTopicOrPartition, errLeaderNotAvailable:
+		case errorcode.UnknownTopicOrPartition, errorcode.LeaderNotAvailable:
 		default:
 			t.Errorf("code %d is not one to retry on", row.ErrorCode)
 		}
@@ -197,7 +198,7 @@ func TestMetadataByID(t *testing.T) {
 	}
 	for _, version := range []int16{10, 11} {
 		resp := f.metadata(version, byID(id))
-		if row := resp.Topics[0]; row.ErrorCode != errInvalidRequest || len(resp.Brokers) != 0 || row.TopicId != id {
+		if row := resp.Topics[0]; row.ErrorCode != errorcode.InvalidRequest || len(resp.Brokers) != 0 || row.TopicId != id {
 			t.Errorf("v%d asked by id: %+v", version, resp)
 		}
 	}
@@ -205,10 +206,10 @@ func TestMetadataByID(t *testing.T) {
 		if row := f.metadata(version, byID(id)).Topics[0]; row.ErrorCode != 0 || row.Name != wire.String("reborn") || row.TopicId != id || len(row.Partitions) != 2 {
 			t.Errorf("v%d, known id: %+v", version, row)
 		}
-		if row := f.metadata(version, byID(old)).Topics[0]; row.ErrorCode != errUnknownTopicID || row.Name.Valid || row.TopicId != old {
+		if row := f.metadata(version, byID(old)).Topics[0]; row.ErrorCode != errorcode.UnknownTopicID || row.Name.Valid || row.TopicId != old {
 			t.Errorf("v%d, id of the topic before: %+v", version, row)
 		}
-		if resp := f.metadata(version, byID(wire.UUID{})); resp.Topics[0].ErrorCode != errInvalidRequest {
+		if resp := f.metadata(version, byID(wire.UUID{})); resp.Topics[0].ErrorCode != errorcode.InvalidRequest {
 			t.Errorf("v%d, neither name nor id: %+v", version, resp)
 		}
 	}
@@ -284,7 +285,7 @@ func testMetadataWhileIggyIsAway(t *testing.T, f *adminFixture) {
 		for version := int16(0); version <= 13; version++ {
 			resp := f.metadata(version, nil, "a", "b")
 			for _, row := range resp.Topics {
-				if row.ErrorCode != errLeaderNotAvailable || len(row.Partitions) != 0 {
+				if row.ErrorCode != errorcode.LeaderNotAvailable || len(row.Partitions) != 0 {
 					t.Errorf("v%d: %+v", version, row)
 				}
 			}
@@ -294,12 +295,12 @@ func testMetadataWhileIggyIsAway(t *testing.T, f *adminFixture) {
 		}
 	})
 	t.Run("bad names are bad all the same", func(t *testing.T) {
-		if row := f.metadata(12, nil, "a b").Topics[0]; row.ErrorCode != errInvalidTopic {
+		if row := f.metadata(12, nil, "a b").Topics[0]; row.ErrorCode != errorcode.InvalidTopic {
 			t.Errorf("%+v", row)
 		}
 	})
 	t.Run("topics asked for by id answer a code to retry on", func(t *testing.T) {
-		if row := f.metadata(12, byID(wire.UUID{1})).Topics[0]; row.ErrorCode != errLeaderNotAvailable {
+		if row := f.metadata(12, byID(wire.UUID{1})).Topics[0]; row.ErrorCode != errorcode.LeaderNotAvailable {
 			t.Errorf("%+v", row)
 		}
 	})
@@ -337,7 +338,7 @@ func TestMetadataOfTopicsKnownBeforeIggyWentAway(t *testing.T) {
 		t.Errorf("cluster id %v, before %v", after.ClusterId, before.ClusterId)
 	}
 	resp := f.metadata(13, nil, "known", "new")
-	if resp.Topics[0].ErrorCode != 0 || resp.Topics[1].ErrorCode != errLeaderNotAvailable {
+	if resp.Topics[0].ErrorCode != 0 || resp.Topics[1].ErrorCode != errorcode.LeaderNotAvailable {
 		t.Errorf("%+v", resp.Topics)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/engine"
 	"kafka-iggy-bridge/internal/engine/storage"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/wire"
 )
@@ -190,7 +191,7 @@ func (f *dataFixture) produceRows(version int16, req *generated.ProduceRequest) 
 func (f *dataFixture) mustProduce(topic string, partition int32, raw []byte) int64 {
 	f.t.Helper()
 	rows := f.produceRows(9, produceRequest(part{topic: topic, partition: partition, records: raw}))
-	if len(rows) != 1 || rows[0].ErrorCode != errNone {
+	if len(rows) != 1 || rows[0].ErrorCode != errorcode.None {
 		f.t.Fatalf("producing to %s-%d: %+v", topic, partition, rows)
 	}
 	return rows[0].BaseOffset
@@ -275,7 +276,7 @@ func unpack(t testing.TB, raw []byte, from int64) []fetched {
 func (f *dataFixture) contents(topic string, partition int32, from int64) []string {
 	f.t.Helper()
 	rows := f.fetchRows(context.Background(), 12, fetchRequest(part{topic: topic, partition: partition, offset: from}))
-	if len(rows) != 1 || rows[0].ErrorCode != errNone {
+	if len(rows) != 1 || rows[0].ErrorCode != errorcode.None {
 		f.t.Fatalf("fetching %s-%d: %+v", topic, partition, rows)
 	}
 	var list []string

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/server/parking"
 	"kafka-iggy-bridge/internal/wire"
@@ -219,12 +220,12 @@ func TestFetchFaultsDoNotWait(t *testing.T) {
 	}
 	follower := fetchRequest(idle)
 	follower.MaxWaitMs, follower.ReplicaId = hour, 1
-	if r := f.fetchRows(neverParks(t), 12, follower)[0]; r.ErrorCode != errNotLeaderOrFollower {
+	if r := f.fetchRows(neverParks(t), 12, follower)[0]; r.ErrorCode != errorcode.NotLeaderOrFollower {
 		t.Errorf("a follower gets %d, want 6", r.ErrorCode)
 	}
 	follower = fetchRequest(idle)
 	follower.MaxWaitMs, follower.ReplicaState.ReplicaId = hour, 1
-	if r := f.fetchRows(neverParks(t), 15, follower)[0]; r.ErrorCode != errNotLeaderOrFollower {
+	if r := f.fetchRows(neverParks(t), 15, follower)[0]; r.ErrorCode != errorcode.NotLeaderOrFollower {
 		t.Errorf("a follower gets %d in v15, want 6", r.ErrorCode)
 	}
 }
@@ -330,7 +331,7 @@ func TestFetchByIDOfARecreatedTopic(t *testing.T) {
 	topic := f.topic("orders", 1)
 	f.mustProduce("orders", 0, values("new"))
 	rows := f.fetchRows(neverParks(t), 13, fetchRequest(part{id: old.ID}, part{id: topic.ID}))
-	if rows[0].ErrorCode != errUnknownTopicID || rows[1].ErrorCode != 0 {
+	if rows[0].ErrorCode != errorcode.UnknownTopicID || rows[1].ErrorCode != 0 {
 		t.Fatalf("%+v", rows)
 	}
 	if got := unpack(t, rows[1].Records, 0); len(got) != 1 || got[0].value != "new" {

@@ -11,6 +11,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/server/parking"
 	"kafka-iggy-bridge/internal/wire"
 )
@@ -149,7 +150,7 @@ func TestFetchWaitIsOverInTime(t *testing.T) {
 	if took := time.Since(began); took < 20*time.Millisecond {
 		t.Errorf("answered after %v", took)
 	}
-	if got := unpack(t, rows[0].Records, 0); len(got) != 1 || rows[1].ErrorCode != errUnknownTopicOrPartition {
+	if got := unpack(t, rows[0].Records, 0); len(got) != 1 || rows[1].ErrorCode != errorcode.UnknownTopicOrPartition {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -174,7 +175,7 @@ func TestFetchWaitEndsWithTheTopic(t *testing.T) {
 	t.Parallel()
 	f := newData(t, nil)
 	topic := f.topic("orders", 1)
-	for v, want := range map[int16]int16{12: errUnknownTopicOrPartition, 13: errUnknownTopicID} {
+	for v, want := range map[int16]int16{12: errorcode.UnknownTopicOrPartition, 13: errorcode.UnknownTopicID} {
 		req := fetchRequest(part{topic: "orders", id: topic.ID})
 		req.MaxWaitMs = hour
 		w := f.wait(t, v, req)

@@ -9,6 +9,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/producers"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/server/parking"
@@ -105,7 +106,7 @@ func (f *fetching) begin(ctx context.Context, body *generated.FetchRequest, resp
 // topic makes the rows of one topic.
 func (f *fetching) topic(ctx context.Context, asked *generated.FetchRequestFetchTopic, rows []generated.FetchResponsePartitionData, code int16) {
 	var t *bridge.Topic
-	if code == errNone {
+	if code == errorcode.None {
 		t, code = f.h.findTopic(ctx, asked.Topic, asked.TopicId, f.version >= fetchIDs)
 		f.outage = f.outage || isOutage(code)
 		f.urgent = f.urgent || isOutage(code)
@@ -117,11 +118,11 @@ func (f *fetching) topic(ctx context.Context, asked *generated.FetchRequestFetch
 		row.HighWatermark = notKnown
 		row.Records = noRecords
 		row.AbortedTransactions = noAborted
-		if row.ErrorCode = code; code == errNone {
+		if row.ErrorCode = code; code == errorcode.None {
 			row.ErrorCode = f.check(t, p)
 		}
-		if row.ErrorCode != errNone {
-			if code == errNone && row.ErrorCode != errUnknownTopicOrPartition {
+		if row.ErrorCode != errorcode.None {
+			if code == errorcode.None && row.ErrorCode != errorcode.UnknownTopicOrPartition {
 				row.AbortedTransactions = nil
 			}
 			continue
@@ -140,15 +141,15 @@ func (f *fetching) topic(ctx context.Context, asked *generated.FetchRequestFetch
 func (f *fetching) check(t *bridge.Topic, p *generated.FetchRequestFetchPartition) (code int16) {
 	switch {
 	case !hasPartition(t, p.Partition):
-		return errUnknownTopicOrPartition
+		return errorcode.UnknownTopicOrPartition
 	case p.CurrentLeaderEpoch > leaderEpoch:
-		code = errUnknownLeaderEpoch
+		code = errorcode.UnknownLeaderEpoch
 	case f.replica:
-		code = errNotLeaderOrFollower
+		code = errorcode.NotLeaderOrFollower
 	case p.LastFetchedEpoch > leaderEpoch:
-		code = errOffsetOutOfRange
+		code = errorcode.OffsetOutOfRange
 	}
-	f.urgent = f.urgent || code != errNone
+	f.urgent = f.urgent || code != errorcode.None
 	return code
 }
 
@@ -156,7 +157,7 @@ func (f *fetching) check(t *bridge.Topic, p *generated.FetchRequestFetchPartitio
 // asked of it.
 func isOutage(code int16) bool {
 	switch code {
-	case errNone, errOffsetOutOfRange, errUnknownTopicOrPartition, errUnknownTopicID:
+	case errorcode.None, errorcode.OffsetOutOfRange, errorcode.UnknownTopicOrPartition, errorcode.UnknownTopicID:
 		return false
 	}
 	return true
@@ -314,7 +315,7 @@ func (f *fetching) hold(ctx context.Context, atMost time.Duration) {
 func (f *fetching) fill() {
 	for i := range f.partitions {
 		p := &f.partitions[i]
-		if f.isolation == readUncommitted || p.row.ErrorCode != errNone || p.row.DivergingEpoch.Epoch != notKnown {
+		if f.isolation == readUncommitted || p.row.ErrorCode != errorcode.None || p.row.DivergingEpoch.Epoch != notKnown {
 			p.row.AbortedTransactions = nil
 		}
 		if len(p.batches) > 0 {

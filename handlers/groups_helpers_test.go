@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/groups"
 	"kafka-iggy-bridge/internal/telemetry"
 	"kafka-iggy-bridge/internal/wire"
@@ -30,7 +31,7 @@ func (f *dataFixture) openGroups() {
 	f.findCoordinators(6, keyTypeGroup, "g")
 	f.await(func() bool {
 		answer, _ := f.call(context.Background(), generated.KeyListGroups, 5, &generated.ListGroupsRequest{})
-		return firstCode(answer) == errNone
+		return firstCode(answer) == errorcode.None
 	})
 }
 
@@ -152,7 +153,7 @@ func commitRequest(group, topic string, id wire.UUID, offsets map[int32]int64) *
 func (f *dataFixture) mustCommit(group, topic string, offsets map[int32]int64) {
 	f.t.Helper()
 	answer, _ := f.call(context.Background(), generated.KeyOffsetCommit, 9, commitRequest(group, topic, wire.UUID{}, offsets))
-	if code := firstCode(answer); code != errNone {
+	if code := firstCode(answer); code != errorcode.None {
 		f.t.Fatalf("committing for %s: %+v", group, answer)
 	}
 }

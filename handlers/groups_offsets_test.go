@@ -133,7 +133,7 @@ func TestFetchingOffsetsByID(t *testing.T) {
 	if got := groups[1].Topics; len(got) != 1 || got[0].TopicId != id || got[0].Partitions[0].CommittedOffset != 5 {
 		t.Errorf("a deleted topic is left out of all: %+v", got)
 	}
-	if got := groups[2]; got.ErrorCode != errNone || got.Topics[0].Partitions[0].CommittedOffset != notKnown {
+	if got := groups[2]; got.ErrorCode != errorcode.None || got.Topics[0].Partitions[0].CommittedOffset != notKnown {
 		t.Errorf("no such group: %+v", got)
 	}
 }
@@ -166,7 +166,7 @@ func TestOffsetsAreDeleted(t *testing.T) {
 	request.Topics = request.Topics[:1]
 	request.Topics[0].Partitions = request.Topics[0].Partitions[:1]
 	answer, _ = f.call(t.Context(), generated.KeyOffsetDelete, 0, request)
-	if got := answer.(*generated.OffsetDeleteResponse).Topics; len(got) != 1 || len(got[0].Partitions) != 1 || got[0].Partitions[0].ErrorCode != errNone {
+	if got := answer.(*generated.OffsetDeleteResponse).Topics; len(got) != 1 || len(got[0].Partitions) != 1 || got[0].Partitions[0].ErrorCode != errorcode.None {
 		t.Errorf("nothing refused: %+v", got)
 	}
 	if got := f.fetchText(7, "g", wire.UUID{}); got != "t-0 -1, t-1 6, t-7 -1" {

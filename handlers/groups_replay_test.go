@@ -19,6 +19,7 @@ import (
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/engine"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/server/parking"
 	"kafka-iggy-bridge/internal/wire"
@@ -125,7 +126,7 @@ func newTraceFixture(t *testing.T, assignmentInterval time.Duration) *traceFixtu
 	f.findCoordinators(6, keyTypeGroup, "g")
 	f.await(func() bool {
 		answer, err := f.ask(generated.KeyListGroups, 5, &generated.ListGroupsRequest{})
-		return err == nil && firstCode(answer) == errNone
+		return err == nil && firstCode(answer) == errorcode.None
 	})
 	return f
 }

@@ -30,7 +30,7 @@ func TestFindCoordinatorIsThisBridge(t *testing.T) {
 				continue
 			}
 			for _, row := range f.findCoordinators(version, keyType, "a", "", "b") {
-				if row.ErrorCode != errNone || row.NodeId != 1 || row.Host != "kafka.example" || row.Port != 19093 {
+				if row.ErrorCode != errorcode.None || row.NodeId != 1 || row.Host != "kafka.example" || row.Port != 19093 {
 					t.Errorf("v%d, type %d: %+v", version, keyType, row)
 				}
 				if want := map[bool]string{true: "NONE"}[version > 0 && version < findKeysSince]; row.ErrorMessage.S != want {
@@ -57,15 +57,15 @@ func TestFindCoordinatorOfWhatIsNotServed(t *testing.T) {
 		message bool
 	}{
 		{"a share group", 6, keyTypeShare, share, errorcode.CoordinatorNotAvailable, false},
-		{"a share group in a version without them", 5, keyTypeShare, share, errInvalidRequest, false},
-		{"the same, with a message", 3, keyTypeShare, share, errInvalidRequest, true},
-		{"a share group without partition", 6, keyTypeShare, "g:AAAAAAAAAAAAAAAAAAAAAQ", errInvalidRequest, false},
-		{"a share group without topic id", 6, keyTypeShare, "g:x:0", errInvalidRequest, false},
-		{"a share group without group", 6, keyTypeShare, " :AAAAAAAAAAAAAAAAAAAAAQ:0", errInvalidRequest, false},
-		{"a partition that is no number", 6, keyTypeShare, "g:AAAAAAAAAAAAAAAAAAAAAQ:x", errInvalidRequest, false},
-		{"an unknown type", 6, 7, "g", errInvalidRequest, true},
-		{"an unknown type in an old version", 2, 7, "g", errInvalidRequest, true},
-		{"a negative type", 4, -1, "g", errInvalidRequest, true},
+		{"a share group in a version without them", 5, keyTypeShare, share, errorcode.InvalidRequest, false},
+		{"the same, with a message", 3, keyTypeShare, share, errorcode.InvalidRequest, true},
+		{"a share group without partition", 6, keyTypeShare, "g:AAAAAAAAAAAAAAAAAAAAAQ", errorcode.InvalidRequest, false},
+		{"a share group without topic id", 6, keyTypeShare, "g:x:0", errorcode.InvalidRequest, false},
+		{"a share group without group", 6, keyTypeShare, " :AAAAAAAAAAAAAAAAAAAAAQ:0", errorcode.InvalidRequest, false},
+		{"a partition that is no number", 6, keyTypeShare, "g:AAAAAAAAAAAAAAAAAAAAAQ:x", errorcode.InvalidRequest, false},
+		{"an unknown type", 6, 7, "g", errorcode.InvalidRequest, true},
+		{"an unknown type in an old version", 2, 7, "g", errorcode.InvalidRequest, true},
+		{"a negative type", 4, -1, "g", errorcode.InvalidRequest, true},
 	} {
 		row := f.findCoordinators(c.version, c.keyType, c.key)[0]
 		if row.ErrorCode != c.code || row.NodeId != notKnown || row.Host != "" || row.Port != notKnown || (row.ErrorMessage.S != "") != c.message {
@@ -120,7 +120,7 @@ func TestGroupsWithoutIggy(t *testing.T) {
 		t.Errorf("fetch by id: %+v, want 16 or 14 and no rows", row)
 	}
 	beat, _ := f.call(t.Context(), generated.KeyHeartbeat, 4, &generated.HeartbeatRequest{GroupId: "g", MemberId: "m"})
-	if code := firstCode(beat); code != errNone {
+	if code := firstCode(beat); code != errorcode.None {
 		t.Errorf("heartbeat: %d, want none", code)
 	}
 	commit, _ := f.call(t.Context(), generated.KeyOffsetCommit, 9, commitRequest("g", "t", wire.UUID{}, map[int32]int64{0: 1}))
@@ -226,19 +226,19 @@ func TestClassicGroupLivesInEveryVersion(t *testing.T) {
 			}
 			joined = f.join(t.Context(), version, joinRequest(group, joined.MemberId, "consumer"))
 		}
-		if joined.ErrorCode != errNone || joined.Leader != joined.MemberId || joined.ProtocolName.S != "range" || len(joined.Members) != 1 {
+		if joined.ErrorCode != errorcode.None || joined.Leader != joined.MemberId || joined.ProtocolName.S != "range" || len(joined.Members) != 1 {
 			t.Fatalf("v%d: %+v", version, joined)
 		}
 		sync := syncRequest(group, joined.MemberId, joined.GenerationId)
 		answer, _ := f.call(t.Context(), generated.KeySyncGroup, min(version, 5), sync)
-		if got := answer.(*generated.SyncGroupResponse); got.ErrorCode != errNone || string(got.Assignment) != "assigned" {
+		if got := answer.(*generated.SyncGroupResponse); got.ErrorCode != errorcode.None || string(got.Assignment) != "assigned" {
 			t.Errorf("v%d: sync: %+v", version, got)
 		}
 		beat := &generated.HeartbeatRequest{GroupId: group, MemberId: joined.MemberId, GenerationId: joined.GenerationId}
-		if answer, _ := f.call(t.Context(), generated.KeyHeartbeat, min(version, 4), beat); firstCode(answer) != errNone {
+		if answer, _ := f.call(t.Context(), generated.KeyHeartbeat, min(version, 4), beat); firstCode(answer) != errorcode.None {
 			t.Errorf("v%d: heartbeat: %+v", version, answer)
 		}
-		if answer, _ := f.call(t.Context(), generated.KeyLeaveGroup, min(version, 5), leaveRequest(min(version, 5), group, joined.MemberId)); firstCode(answer) != errNone {
+		if answer, _ := f.call(t.Context(), generated.KeyLeaveGroup, min(version, 5), leaveRequest(min(version, 5), group, joined.MemberId)); firstCode(answer) != errorcode.None {
 			t.Errorf("v%d: leave: %+v", version, answer)
 		}
 	}
@@ -263,7 +263,7 @@ func TestAJoinThatWaitsIsParked(t *testing.T) {
 			f.openGroups()
 			leader := f.join(t.Context(), 3, joinRequest("g", "", "consumer"))
 			answer, _ := f.call(t.Context(), generated.KeySyncGroup, 3, syncRequest("g", leader.MemberId, leader.GenerationId))
-			if firstCode(answer) != errNone {
+			if firstCode(answer) != errorcode.None {
 				t.Fatalf("sync: %+v", answer)
 			}
 			parked := make(chan struct{}, 1)
@@ -306,7 +306,7 @@ func TestSeveralGroupsInOneRequest(t *testing.T) {
 			if row.ErrorCode != errorcode.GroupIDNotFound || row.AuthorizedOperations != -1<<31 {
 				t.Errorf("no such group: %+v", row)
 			}
-		case row.GroupId != names[i] || row.ErrorCode != errNone || row.AuthorizedOperations != 3400:
+		case row.GroupId != names[i] || row.ErrorCode != errorcode.None || row.AuthorizedOperations != 3400:
 			t.Errorf("group %d: %+v", i, row)
 		}
 	}
@@ -343,17 +343,17 @@ func TestAConsumerGroupIsServed(t *testing.T) {
 		join.SubscribedTopicNames = []string{"t"}
 		answer, _ := f.call(t.Context(), generated.KeyConsumerGroupHeartbeat, version, join)
 		got := answer.(*generated.ConsumerGroupHeartbeatResponse)
-		if got.ErrorCode != errNone || got.MemberEpoch <= 0 {
+		if got.ErrorCode != errorcode.None || got.MemberEpoch <= 0 {
 			t.Fatalf("v%d: %+v", version, got)
 		}
 		described, _ := f.call(t.Context(), generated.KeyConsumerGroupDescribe, version, &generated.ConsumerGroupDescribeRequest{GroupIds: []string{group}, IncludeAuthorizedOperations: true})
 		row := described.(*generated.ConsumerGroupDescribeResponse).Groups[0]
-		if row.ErrorCode != errNone || len(row.Members) != 1 || row.AuthorizedOperations != 3400 {
+		if row.ErrorCode != errorcode.None || len(row.Members) != 1 || row.AuthorizedOperations != 3400 {
 			t.Errorf("v%d: %+v", version, row)
 		}
 		leave := consumerHeartbeat(group, got.MemberId.S, -1)
 		answer, _ = f.call(t.Context(), generated.KeyConsumerGroupHeartbeat, version, leave)
-		if code := firstCode(answer); code != errNone {
+		if code := firstCode(answer); code != errorcode.None {
 			t.Errorf("v%d: leaving: %d", version, code)
 		}
 	}
@@ -378,7 +378,7 @@ func TestGroupsSurviveTheBridge(t *testing.T) {
 	other := &dataFixture{adminFixture: newAdminAt(t, bridge.Config{Address: f.engine.Addr().String(), Username: user, Password: password}, nil)}
 	other.await(func() bool {
 		answer, _ := other.call(ctx, generated.KeyListGroups, 5, &generated.ListGroupsRequest{})
-		return firstCode(answer) == errNone
+		return firstCode(answer) == errorcode.None
 	})
 	answer, _ := other.call(ctx, generated.KeyOffsetFetch, 7, offsetFetchRequest(7, "g", "t", wire.UUID{}, 0))
 	if rows := answer.(*generated.OffsetFetchResponse).Topics; len(rows) != 1 || rows[0].Partitions[0].CommittedOffset != 42 {

@@ -8,6 +8,7 @@ import (
 
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/wire"
 )
@@ -50,7 +51,7 @@ func TestInternalTopicsAreReadLikeOthers(t *testing.T) {
 	}
 	// Markers are batches of their own, which consumers skip.
 	rows := f.fetchRows(ctx, 13, fetchRequest(part{id: topic.ID, partition: 1, offset: 2}))
-	if len(rows) != 1 || rows[0].ErrorCode != errNone || rows[0].HighWatermark != 5 || rows[0].LogStartOffset != 2 {
+	if len(rows) != 1 || rows[0].ErrorCode != errorcode.None || rows[0].HighWatermark != 5 || rows[0].LogStartOffset != 2 {
 		t.Fatalf("behind the compaction: %+v", rows)
 	}
 	var kinds []bool
@@ -65,7 +66,7 @@ func TestInternalTopicsAreReadLikeOthers(t *testing.T) {
 		t.Errorf("control batches: %v, want %v", kinds, want)
 	}
 	rows = f.fetchRows(ctx, 13, fetchRequest(part{id: topic.ID, partition: 1, offset: 1}))
-	if len(rows) != 1 || rows[0].ErrorCode != errOffsetOutOfRange {
+	if len(rows) != 1 || rows[0].ErrorCode != errorcode.OffsetOutOfRange {
 		t.Errorf("below the log's start: %+v", rows)
 	}
 
@@ -87,12 +88,12 @@ func TestInternalTopicsAreNotForClients(t *testing.T) {
 		"delete by id":     {f.remove(6, generated.DeleteTopicsRequestDeleteTopicState{TopicId: topic.ID})[0].ErrorCode},
 		"delete by name 6": {f.remove(6, named(internalName))[0].ErrorCode},
 	} {
-		if !slices.Equal(got, []int16{errInvalidTopic}) {
-			t.Errorf("%s: %v, want %d", name, got, errInvalidTopic)
+		if !slices.Equal(got, []int16{errorcode.InvalidTopic}) {
+			t.Errorf("%s: %v, want %d", name, got, errorcode.InvalidTopic)
 		}
 	}
 	rows := f.create(7, false, creatable(internalName, 1, -1))
-	if rows[0].ErrorCode != errInvalidRequest || !strings.Contains(rows[0].ErrorMessage.S, internalName) {
+	if rows[0].ErrorCode != errorcode.InvalidRequest || !strings.Contains(rows[0].ErrorMessage.S, internalName) {
 		t.Errorf("create: %+v", rows[0])
 	}
 	if err := l.Append(context.Background(), []records.Record{{Key: []byte("a"), Value: []byte("1")}}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 )
 
@@ -89,7 +90,7 @@ func TestListOffsetsSpecialTimestamps(t *testing.T) {
 					r := f.offsetRows(v, offsetRequest(isolation, offsetPart{"orders", int32(partition), ts, -1}))[0]
 					code, offset, timestamp, epoch := int16(0), want.offset, want.timestamp, want.epoch
 					if v < want.since {
-						code, offset, timestamp, epoch = errUnsupportedVersion, -1, -1, -1
+						code, offset, timestamp, epoch = errorcode.UnsupportedVersion, -1, -1, -1
 					}
 					if v < 4 {
 						epoch = -1

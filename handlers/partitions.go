@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"kafka-iggy-bridge/bridge"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -53,7 +54,7 @@ func (h *Handlers) lookUpTopic(ctx context.Context, name string, id wire.UUID, b
 // with what it knows of the name.
 func partitionCode(err error, byID bool) int16 {
 	if byID && errors.Is(err, bridge.ErrTopicNotFound) {
-		return errUnknownTopicID
+		return errorcode.UnknownTopicID
 	}
 	return bridge.ErrorCode(err)
 }
@@ -68,11 +69,11 @@ func hasPartition(t *bridge.Topic, partition int32) bool {
 func checkLeaderEpoch(epoch int32) int16 {
 	switch {
 	case epoch == notKnown || epoch == leaderEpoch:
-		return errNone
+		return errorcode.None
 	case epoch < leaderEpoch:
-		return errFencedLeaderEpoch
+		return errorcode.FencedLeaderEpoch
 	default:
-		return errUnknownLeaderEpoch
+		return errorcode.UnknownLeaderEpoch
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/bridge"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 )
 
@@ -84,7 +85,7 @@ func TestProduceKeylessToCompacted(t *testing.T) {
 			}
 			raw := batch(records.BatchSpec{}, record{key: key, timestamp: now}, record{timestamp: now, value: []byte("b")}, record{key: key, timestamp: now})
 			r := f.produceRows(v, produceRequest(part{topic: name, id: topic.ID, records: raw}))[0]
-			if r.ErrorCode != errInvalidRecord || r.BaseOffset != -1 || r.LogStartOffset != 0 {
+			if r.ErrorCode != errorcode.InvalidRecord || r.BaseOffset != -1 || r.LogStartOffset != 0 {
 				t.Errorf("%s v%d: %+v", policy, v, r)
 			}
 			if v < 8 {
@@ -137,12 +138,12 @@ func TestProduceCodecs(t *testing.T) {
 			raw := batch(records.BatchSpec{Codec: c}, record{value: []byte(value), timestamp: 5}, record{value: []byte("2"), timestamp: 6})
 			code := f.produceRows(v, produceRequest(part{topic: "orders", records: raw}))[0].ErrorCode
 			if c == records.CodecZstd && v < 7 {
-				if code != errUnsupportedCompression {
+				if code != errorcode.UnsupportedCompressionType {
 					t.Errorf("zstd in v%d: %d, want 76", v, code)
 				}
 				continue
 			}
-			if code != errNone {
+			if code != errorcode.None {
 				t.Errorf("codec %v in v%d: %d", c, v, code)
 			}
 			want = append(want, value, "2")
@@ -151,7 +152,7 @@ func TestProduceCodecs(t *testing.T) {
 	unknown := values("x")
 	unknown[22] |= 5
 	records.SetLogAppendTime(unknown, 1) // sets the checksum anew
-	if code := f.produceRows(9, produceRequest(part{topic: "orders", records: unknown}))[0].ErrorCode; code != errUnsupportedCompression {
+	if code := f.produceRows(9, produceRequest(part{topic: "orders", records: unknown}))[0].ErrorCode; code != errorcode.UnsupportedCompressionType {
 		t.Errorf("codec 5: %d, want 76", code)
 	}
 	if got := f.contents("orders", 0, 0); !slices.Equal(got, want) {
@@ -166,7 +167,7 @@ func TestProduceEmptyAndNullRecords(t *testing.T) {
 	for _, v := range []int16{3, 8, 12} {
 		for name, raw := range map[string][]byte{"null": nil, "empty": {}, "ten bytes": make([]byte, 10)} {
 			r := f.produceRows(v, produceRequest(part{topic: "orders", records: raw}))[0]
-			if r.ErrorCode != errInvalidRecord || r.BaseOffset != -1 || r.LogStartOffset != -1 {
+			if r.ErrorCode != errorcode.InvalidRecord || r.BaseOffset != -1 || r.LogStartOffset != -1 {
 				t.Errorf("%s records in v%d: %+v, want 87", name, v, r)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/engine/storage"
+	"kafka-iggy-bridge/internal/errorcode"
 )
 
 var errDiskFull = errors.New("no space left on device")
@@ -157,7 +158,7 @@ func TestProduceOfADeadRequest(t *testing.T) {
 	for _, topic := range answer.(*generated.ProduceResponse).Responses {
 		for _, r := range topic.PartitionResponses {
 			written := len(f.contents("orders", r.Index, 0)) > 0
-			if (r.ErrorCode == errNone) != written {
+			if (r.ErrorCode == errorcode.None) != written {
 				t.Errorf("partition %d: code %d, written %v", r.Index, r.ErrorCode, written)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kafka-iggy-bridge/generated"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/wire"
 )
@@ -69,12 +70,12 @@ func TestProduceFindsFaultsOfTheRequestBeforeAcks(t *testing.T) {
 		version int16
 		want    int16
 	}{
-		"two batches":          {append(values("a"), values("b")...), 9, errInvalidRecord},
-		"nothing":              {[]byte{}, 9, errInvalidRecord},
-		"zstd before 7":        {zstd, 6, errUnsupportedCompression},
-		"zstd":                 {zstd, 7, errInvalidRequiredAcks},
-		"a wrong checksum":     {broken, 9, errInvalidRequiredAcks},
-		"nothing is the fault": {values("a"), 9, errInvalidRequiredAcks},
+		"two batches":          {append(values("a"), values("b")...), 9, errorcode.InvalidRecord},
+		"nothing":              {[]byte{}, 9, errorcode.InvalidRecord},
+		"zstd before 7":        {zstd, 6, errorcode.UnsupportedCompressionType},
+		"zstd":                 {zstd, 7, errorcode.InvalidRequiredAcks},
+		"a wrong checksum":     {broken, 9, errorcode.InvalidRequiredAcks},
+		"nothing is the fault": {values("a"), 9, errorcode.InvalidRequiredAcks},
 	} {
 		req := produceRequest(part{topic: "orders", records: c.records})
 		req.Acks = 2

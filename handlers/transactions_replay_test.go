@@ -17,6 +17,7 @@ import (
 	"kafka-iggy-bridge/bridge"
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/engine"
+	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
 	"kafka-iggy-bridge/internal/server/parking"
 	"kafka-iggy-bridge/internal/transactions"
@@ -100,7 +101,7 @@ func newTransactionTraces(t *testing.T) *traceFixture {
 		groups, err1 := f.ask(generated.KeyListGroups, 5, &generated.ListGroupsRequest{})
 		list := generated.DefaultListTransactionsRequest()
 		open, err2 := f.ask(generated.KeyListTransactions, 2, &list)
-		return err1 == nil && err2 == nil && firstCode(groups) == errNone && firstCode(open) == errNone
+		return err1 == nil && err2 == nil && firstCode(groups) == errorcode.None && firstCode(open) == errorcode.None
 	})
 	return f
 }

@@ -25,12 +25,12 @@ func newTxn(t *testing.T) txnFixture {
 		req := generated.DefaultFindCoordinatorRequest()
 		req.KeyType, req.CoordinatorKeys = keyTypeTransaction, []string{"any"}
 		answer, _ := f.call(context.Background(), generated.KeyFindCoordinator, 4, &req)
-		if answer.(*generated.FindCoordinatorResponse).Coordinators[0].ErrorCode != errNone {
+		if answer.(*generated.FindCoordinatorResponse).Coordinators[0].ErrorCode != errorcode.None {
 			return false
 		}
 		list := generated.DefaultListTransactionsRequest()
 		answer, _ = f.call(context.Background(), generated.KeyListTransactions, 2, &list)
-		return answer.(*generated.ListTransactionsResponse).ErrorCode == errNone
+		return answer.(*generated.ListTransactionsResponse).ErrorCode == errorcode.None
 	})
 	return f
 }
@@ -48,7 +48,7 @@ type txnProducer struct {
 func (f txnFixture) init(id string) *txnProducer {
 	f.t.Helper()
 	p := &txnProducer{txnFixture: f, id: id}
-	f.await(func() bool { return p.initOnce(5, -1, -1) == errNone })
+	f.await(func() bool { return p.initOnce(5, -1, -1) == errorcode.None })
 	return p
 }
 
@@ -58,7 +58,7 @@ func (p *txnProducer) initOnce(version int16, producer int64, epoch int16) int16
 	req.ProducerId, req.ProducerEpoch = producer, epoch
 	answer, _ := p.call(context.Background(), generated.KeyInitProducerId, version, &req)
 	r := answer.(*generated.InitProducerIdResponse)
-	if r.ErrorCode == errNone {
+	if r.ErrorCode == errorcode.None {
 		p.producer, p.epoch, p.next = r.ProducerId, r.ProducerEpoch, map[int32]int32{}
 	}
 	return r.ErrorCode
@@ -91,7 +91,7 @@ func (p *txnProducer) write(version int16, partition int32, value string) int16 
 	req := produceRequest(part{topic: "orders", partition: partition, records: raw})
 	req.TransactionalId = wire.String(p.id)
 	code := p.produceRows(version, req)[0].ErrorCode
-	if code == errNone {
+	if code == errorcode.None {
 		p.next[partition]++
 	}
 	return code
@@ -104,7 +104,7 @@ func (p *txnProducer) end(version int16, commit bool) int16 {
 	req.TransactionalId, req.ProducerId, req.ProducerEpoch, req.Committed = p.id, p.producer, p.epoch, commit
 	answer, _ := p.call(context.Background(), generated.KeyEndTxn, version, &req)
 	r := answer.(*generated.EndTxnResponse)
-	if r.ErrorCode == errNone && version >= 5 {
+	if r.ErrorCode == errorcode.None && version >= 5 {
 		if r.ProducerEpoch != p.epoch {
 			p.next = map[int32]int32{}
 		}
@@ -122,7 +122,7 @@ func (f txnFixture) committed(partition int32) []string {
 		req := fetchRequest(part{topic: "orders", partition: partition, offset: offset})
 		req.IsolationLevel = readCommitted
 		row := f.fetchRows(context.Background(), 12, req)[0]
-		if row.ErrorCode != errNone {
+		if row.ErrorCode != errorcode.None {
 			f.t.Fatalf("fetch: %d", row.ErrorCode)
 		}
 		for _, a := range row.AbortedTransactions {
@@ -177,12 +177,12 @@ func TestTransactionsOfBothKindsOfClients(t *testing.T) {
 				commit := i%3 != 1
 				for partition := range int32(2) {
 					if c.add >= 0 {
-						f.await(func() bool { return p.add(c.add, partition) == errNone })
+						f.await(func() bool { return p.add(c.add, partition) == errorcode.None })
 					}
 					value := fmt.Sprint(i)
-					f.await(func() bool { return p.write(c.produce, partition, value) == errNone })
+					f.await(func() bool { return p.write(c.produce, partition, value) == errorcode.None })
 				}
-				if code := p.end(c.ended, commit); code != errNone {
+				if code := p.end(c.ended, commit); code != errorcode.None {
 					t.Fatalf("end: %s", errorcode.Name(code))
 				}
 				if commit {
@@ -200,7 +200,7 @@ func TestOpenTransactionsAreNotRead(t *testing.T) {
 	t.Parallel()
 	f := newTxn(t)
 	p := f.init("tx")
-	if code := p.write(12, 0, "open"); code != errNone {
+	if code := p.write(12, 0, "open"); code != errorcode.None {
 		t.Fatal(errorcode.Name(code))
 	}
 	f.mustProduce("orders", 0, values("plain"))
@@ -213,7 +213,7 @@ func TestOpenTransactionsAreNotRead(t *testing.T) {
 			t.Errorf("latest offset at isolation %d: %d, want %d", isolation, got, want)
 		}
 	}
-	if code := p.end(5, false); code != errNone {
+	if code := p.end(5, false); code != errorcode.None {
 		t.Fatal(errorcode.Name(code))
 	}
 	f.await(func() bool { return slices.Equal(f.committed(0), []string{"plain"}) })
@@ -223,7 +223,7 @@ func TestFencedProducers(t *testing.T) {
 	t.Parallel()
 	f := newTxn(t)
 	old := f.init("tx")
-	if code := old.write(12, 0, "of the old one"); code != errNone {
+	if code := old.write(12, 0, "of the old one"); code != errorcode.None {
 		t.Fatal(errorcode.Name(code))
 	}
 	again := f.init("tx") // aborts what is open
@@ -247,8 +247,8 @@ func TestFencedProducers(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.what, errorcode.Name(c.got), errorcode.Name(c.want))
 		}
 	}
-	f.await(func() bool { return again.write(12, 0, "of the new one") == errNone })
-	if code := again.end(5, true); code != errNone {
+	f.await(func() bool { return again.write(12, 0, "of the new one") == errorcode.None })
+	if code := again.end(5, true); code != errorcode.None {
 		t.Fatal(errorcode.Name(code))
 	}
 	f.await(func() bool { return slices.Equal(f.committed(0), []string{"of the new one"}) })
@@ -287,7 +287,7 @@ func TestTransactionsAreShown(t *testing.T) {
 	t.Parallel()
 	f := newTxn(t)
 	p := f.init("tx")
-	if code := p.write(12, 1, "open"); code != errNone {
+	if code := p.write(12, 1, "open"); code != errorcode.None {
 		t.Fatal(errorcode.Name(code))
 	}
 	describe := generated.DefaultDescribeTransactionsRequest()
@@ -311,7 +311,7 @@ func TestTransactionsAreShown(t *testing.T) {
 	producers.Topics = []generated.DescribeProducersRequestTopicRequest{{Name: "orders", PartitionIndexes: []int32{0, 1, 2}}}
 	answer, _ = f.call(context.Background(), generated.KeyDescribeProducers, 0, &producers)
 	partitions := answer.(*generated.DescribeProducersResponse).Topics[0].Partitions
-	if len(partitions[0].ActiveProducers) != 0 || partitions[2].ErrorCode != errUnknownTopicOrPartition {
+	if len(partitions[0].ActiveProducers) != 0 || partitions[2].ErrorCode != errorcode.UnknownTopicOrPartition {
 		t.Errorf("producers: %+v", partitions)
 	}
 	if a := partitions[1].ActiveProducers; len(a) != 1 || a[0].ProducerId != p.producer || a[0].CurrentTxnStartOffset != 0 || a[0].LastSequence != 0 {
@@ -326,7 +326,7 @@ func TestTransactionsAreShown(t *testing.T) {
 	}}
 	answer, _ = f.call(context.Background(), generated.KeyWriteTxnMarkers, 1, &abort)
 	ended := answer.(*generated.WriteTxnMarkersResponse).Markers[0].Topics[0].Partitions
-	if ended[0].ErrorCode != errNone || ended[1].ErrorCode != errUnknownTopicOrPartition {
+	if ended[0].ErrorCode != errorcode.None || ended[1].ErrorCode != errorcode.UnknownTopicOrPartition {
 		t.Errorf("ended: %+v", ended)
 	}
 	if got := f.offsetRows(7, offsetRequest(readCommitted, offsetPart{"orders", 1, -1, -1}))[0].Offset; got != 2 {
