@@ -10,6 +10,7 @@ import (
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/errorcode"
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -195,7 +196,7 @@ func TestClassicReplayOfOldRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := newRecord(time.Time{}, recordGroupMetadata, &generated.GroupMetadataKey{Group: "g"}, groupMetadataVersion, &value).Key
+		key := statemachine.NewRecord(time.Time{}, recordGroupMetadata, &generated.GroupMetadataKey{Group: "g"}, groupMetadataVersion, &value).Key
 		w := newWorld(t)
 		w.log = []records.Record{{Key: key, Value: encoded}}
 		w.lax = true

@@ -6,6 +6,7 @@ import (
 
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -43,12 +44,12 @@ func (g *classicGroup) encode() records.Record {
 }
 
 func (g *classicGroup) record(at time.Time, value *generated.GroupMetadataValue) records.Record {
-	return newRecord(at, recordGroupMetadata, &generated.GroupMetadataKey{Group: g.id}, groupMetadataVersion, value)
+	return statemachine.NewRecord(at, recordGroupMetadata, &generated.GroupMetadataKey{Group: g.id}, groupMetadataVersion, value)
 }
 
 // tombstones is part of group.
 func (g *classicGroup) tombstones() []records.Record {
-	return []records.Record{tombstone(g.s.now, recordGroupMetadata, &generated.GroupMetadataKey{Group: g.id})}
+	return []records.Record{statemachine.Tombstone(g.s.now, recordGroupMetadata, &generated.GroupMetadataKey{Group: g.id})}
 }
 
 // snapshot is part of group. A group that rebalances is what it was before.

@@ -6,6 +6,7 @@ import (
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/groups/assignor"
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -41,9 +42,9 @@ func (op *consumerOp) commit() {
 // changes through the same function as when the record is replayed.
 func add[K, V any, PK keyMessage[K], PV keyMessage[V]](op *consumerOp, keyType int16, key *K, value *V, apply func(*K, *V)) {
 	if value == nil {
-		op.records = append(op.records, tombstone(op.s.now, keyType, PK(key)))
+		op.records = append(op.records, statemachine.Tombstone(op.s.now, keyType, PK(key)))
 	} else {
-		op.records = append(op.records, newRecord(op.s.now, keyType, PK(key), 0, PV(value)))
+		op.records = append(op.records, statemachine.NewRecord(op.s.now, keyType, PK(key), 0, PV(value)))
 	}
 	op.apply = append(op.apply, func() { apply(key, value) })
 }
@@ -167,51 +168,51 @@ func (g *consumerGroup) tombstonesReplacing(oldID, newID string) []records.Recor
 	}
 	var rs []records.Record
 	for _, id := range ids {
-		rs = append(rs, tombstone(at, recordConsumerMemberAssignment, &generated.ConsumerGroupCurrentMemberAssignmentKey{GroupId: g.id, MemberId: id}))
+		rs = append(rs, statemachine.Tombstone(at, recordConsumerMemberAssignment, &generated.ConsumerGroupCurrentMemberAssignmentKey{GroupId: g.id, MemberId: id}))
 	}
 	for _, id := range ids {
-		rs = append(rs, tombstone(at, recordConsumerTargetMember, &generated.ConsumerGroupTargetAssignmentMemberKey{GroupId: g.id, MemberId: id}))
+		rs = append(rs, statemachine.Tombstone(at, recordConsumerTargetMember, &generated.ConsumerGroupTargetAssignmentMemberKey{GroupId: g.id, MemberId: id}))
 	}
-	rs = append(rs, tombstone(at, recordConsumerTarget, &generated.ConsumerGroupTargetAssignmentMetadataKey{GroupId: g.id}))
+	rs = append(rs, statemachine.Tombstone(at, recordConsumerTarget, &generated.ConsumerGroupTargetAssignmentMetadataKey{GroupId: g.id}))
 	for _, id := range ids {
-		rs = append(rs, tombstone(at, recordConsumerMember, &generated.ConsumerGroupMemberMetadataKey{GroupId: g.id, MemberId: id}))
+		rs = append(rs, statemachine.Tombstone(at, recordConsumerMember, &generated.ConsumerGroupMemberMetadataKey{GroupId: g.id, MemberId: id}))
 	}
 	for _, regex := range sortedKeys(g.resolved) {
-		rs = append(rs, tombstone(at, recordConsumerRegex, &generated.ConsumerGroupRegularExpressionKey{GroupId: g.id, RegularExpression: regex}))
+		rs = append(rs, statemachine.Tombstone(at, recordConsumerRegex, &generated.ConsumerGroupRegularExpressionKey{GroupId: g.id, RegularExpression: regex}))
 	}
 	return append(rs,
-		tombstone(at, recordConsumerPartitions, &generated.ConsumerGroupPartitionMetadataKey{GroupId: g.id}),
-		tombstone(at, recordConsumerGroup, &generated.ConsumerGroupMetadataKey{GroupId: g.id}))
+		statemachine.Tombstone(at, recordConsumerPartitions, &generated.ConsumerGroupPartitionMetadataKey{GroupId: g.id}),
+		statemachine.Tombstone(at, recordConsumerGroup, &generated.ConsumerGroupMetadataKey{GroupId: g.id}))
 }
 
 // snapshot yields the records of the group.
 func (g *consumerGroup) snapshot(yield func(records.Record) bool) bool {
 	at := time.UnixMilli(g.s.now.UnixMilli())
 	for _, m := range g.members {
-		if !yield(newRecord(at, recordConsumerMember, &generated.ConsumerGroupMemberMetadataKey{GroupId: g.id, MemberId: m.id}, 0, memberToRecord(m))) {
+		if !yield(statemachine.NewRecord(at, recordConsumerMember, &generated.ConsumerGroupMemberMetadataKey{GroupId: g.id, MemberId: m.id}, 0, memberToRecord(m))) {
 			return false
 		}
 	}
-	if !yield(newRecord(at, recordConsumerGroup, &generated.ConsumerGroupMetadataKey{GroupId: g.id}, 0,
+	if !yield(statemachine.NewRecord(at, recordConsumerGroup, &generated.ConsumerGroupMetadataKey{GroupId: g.id}, 0,
 		&generated.ConsumerGroupMetadataValue{Epoch: g.epoch, MetadataHash: g.metadataHash})) {
 		return false
 	}
 	for id, target := range g.targets {
-		if !yield(newRecord(at, recordConsumerTargetMember, &generated.ConsumerGroupTargetAssignmentMemberKey{GroupId: g.id, MemberId: id}, 0, targetToRecord(target))) {
+		if !yield(statemachine.NewRecord(at, recordConsumerTargetMember, &generated.ConsumerGroupTargetAssignmentMemberKey{GroupId: g.id, MemberId: id}, 0, targetToRecord(target))) {
 			return false
 		}
 	}
-	if !yield(newRecord(at, recordConsumerTarget, &generated.ConsumerGroupTargetAssignmentMetadataKey{GroupId: g.id}, 0,
+	if !yield(statemachine.NewRecord(at, recordConsumerTarget, &generated.ConsumerGroupTargetAssignmentMetadataKey{GroupId: g.id}, 0,
 		&generated.ConsumerGroupTargetAssignmentMetadataValue{AssignmentEpoch: g.assignmentEpoch, AssignmentTimestamp: g.assignedAt})) {
 		return false
 	}
 	for _, m := range g.members {
-		if !yield(newRecord(at, recordConsumerMemberAssignment, &generated.ConsumerGroupCurrentMemberAssignmentKey{GroupId: g.id, MemberId: m.id}, 0, currentToRecord(m))) {
+		if !yield(statemachine.NewRecord(at, recordConsumerMemberAssignment, &generated.ConsumerGroupCurrentMemberAssignmentKey{GroupId: g.id, MemberId: m.id}, 0, currentToRecord(m))) {
 			return false
 		}
 	}
 	for regex, r := range g.resolved {
-		if !yield(newRecord(at, recordConsumerRegex, &generated.ConsumerGroupRegularExpressionKey{GroupId: g.id, RegularExpression: regex}, 0, regexToRecord(r))) {
+		if !yield(statemachine.NewRecord(at, recordConsumerRegex, &generated.ConsumerGroupRegularExpressionKey{GroupId: g.id, RegularExpression: regex}, 0, regexToRecord(r))) {
 			return false
 		}
 	}

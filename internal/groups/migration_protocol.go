@@ -6,6 +6,7 @@ import (
 
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/groups/assignor"
+	"kafka-iggy-bridge/internal/statemachine"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -71,7 +72,7 @@ func (s *Shard) encodeAssignment(a assignor.Assignment, subscription []byte) []b
 			})
 		}
 	}
-	return mustAppend(binary.BigEndian.AppendUint16(nil, uint16(version)), m, version)
+	return statemachine.Encode(version, m, version)
 }
 
 // ownedTopics are the partitions that a classic member says it owns, by topic id.

@@ -10,6 +10,7 @@ import (
 
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -184,7 +185,7 @@ func offsetRecord(at time.Time, groupID, topic string, c *committedOffset) recor
 	if c.expireMs != noExpiry {
 		version = offsetExpireValueVersion
 	}
-	return newRecord(at, recordOffsetCommit,
+	return statemachine.NewRecord(at, recordOffsetCommit,
 		&generated.OffsetCommitKey{Group: groupID, Topic: topic, Partition: c.partition},
 		version,
 		&generated.OffsetCommitValue{
@@ -199,7 +200,7 @@ func offsetRecord(at time.Time, groupID, topic string, c *committedOffset) recor
 
 // offsetTombstone is the record that removes an offset.
 func offsetTombstone(at time.Time, groupID, topic string, partition int32) records.Record {
-	return tombstone(at, recordOffsetCommit, &generated.OffsetCommitKey{Group: groupID, Topic: topic, Partition: partition})
+	return statemachine.Tombstone(at, recordOffsetCommit, &generated.OffsetCommitKey{Group: groupID, Topic: topic, Partition: partition})
 }
 
 // offsetTable returns the group's table, a new one if there is none.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 	"kafka-iggy-bridge/internal/wire"
 )
 
@@ -100,7 +101,7 @@ func decodePendingOffset(r *records.Record) (groupID, topic string, p pendingOff
 	}
 	value := pendingReader{b: r.Value}
 	if version := int16(value.uint(2)); !value.short && version != pendingValueVersion {
-		return "", "", p, false, fmt.Errorf("%w: a pending offset of version %d", errUnknownRecord, version)
+		return "", "", p, false, fmt.Errorf("%w: a pending offset of version %d", statemachine.ErrUnknownRecord, version)
 	}
 	p.producerEpoch = int16(value.uint(2))
 	p.order = int64(value.uint(8))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 )
 
 // examplePending has another value in every field.
@@ -86,7 +87,7 @@ func TestBrokenPendingRecords(t *testing.T) {
 	for name, r := range broken {
 		w := newWorld(t)
 		err := w.shard.Replay(&r)
-		if !errors.Is(err, errPendingRecord) && !errors.Is(err, errUnknownRecord) {
+		if !errors.Is(err, errPendingRecord) && !errors.Is(err, statemachine.ErrUnknownRecord) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if w.shard.Live() != 0 || len(w.shard.offsets) != 0 {
@@ -94,7 +95,7 @@ func TestBrokenPendingRecords(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	if err := w.shard.Replay(&records.Record{Key: good.Key, Value: changed(1, 1)}); !errors.Is(err, errUnknownRecord) {
+	if err := w.shard.Replay(&records.Record{Key: good.Key, Value: changed(1, 1)}); !errors.Is(err, statemachine.ErrUnknownRecord) {
 		t.Errorf("a later version: %v", err)
 	}
 	if err := w.shard.Replay(&records.Record{Key: good.Key}); err != nil {

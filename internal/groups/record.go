@@ -1,13 +1,10 @@
 package groups
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"time"
 
-	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 )
 
 // The types of records in __consumer_offsets: the first two bytes of a key. They
@@ -26,42 +23,13 @@ const (
 	recordConsumerRegex            int16 = 16
 )
 
-// errUnknownRecord is what Replay says of records of types that this release
-// does not know.
-var errUnknownRecord = errors.New("unknown type of record")
-
-// newRecord encodes a record: the key in version 0 behind its type, the value
-// behind its version.
-func newRecord(at time.Time, keyType int16, key generated.Message, valueVersion int16, value generated.Message) records.Record {
-	r := tombstone(at, keyType, key)
-	r.Value = mustAppend(binary.BigEndian.AppendUint16(nil, uint16(valueVersion)), value, valueVersion)
-	return r
-}
-
-// tombstone encodes the record that deletes a key.
-func tombstone(at time.Time, keyType int16, key generated.Message) records.Record {
-	return records.Record{
-		Timestamp: at.UnixMilli(),
-		Key:       mustAppend(binary.BigEndian.AppendUint16(nil, uint16(keyType)), key, 0),
-	}
-}
-
-// mustAppend encodes a message of ours. It cannot fail: what would not fit into
-// a message (a string beyond 32,767 bytes) came out of a request, where it fit.
-func mustAppend(dst []byte, m generated.Message, version int16) []byte {
-	b, err := m.Append(dst, version)
-	if err != nil {
-		panic(fmt.Sprintf("groups: a record cannot be encoded: %v", err))
-	}
-	return b
-}
-
 // Replay applies a record of the log.
 func (s *Shard) Replay(r *records.Record) error {
-	if len(r.Key) < 2 {
-		return fmt.Errorf("%w: a key of %d bytes", errUnknownRecord, len(r.Key))
+	keyType, err := statemachine.KeyType(r)
+	if err != nil {
+		return err
 	}
-	switch keyType := int16(binary.BigEndian.Uint16(r.Key)); keyType {
+	switch keyType {
 	case recordLegacyOffsetCommit, recordOffsetCommit:
 		return replay(r, s.replayOffsetCommit)
 	case recordGroupMetadata:
@@ -83,34 +51,16 @@ func (s *Shard) Replay(r *records.Record) error {
 	case recordPendingOffset:
 		return s.replayPendingOffset(r)
 	default:
-		return fmt.Errorf("%w: %d", errUnknownRecord, keyType)
+		return fmt.Errorf("%w: %d", statemachine.ErrUnknownRecord, keyType)
 	}
-}
-
-// message is a pointer to a generated message.
-type message[T any] interface {
-	*T
-	Decode(version int16, frame []byte) ([]byte, error)
 }
 
 // replay decodes a record and applies it; the value is nil for a tombstone.
 // Strings and bytes of both are views of the record.
-func replay[K, V any, PK message[K], PV message[V]](r *records.Record, apply func(*K, *V)) error {
-	var key K
-	if _, err := PK(&key).Decode(0, r.Key[2:]); err != nil {
-		return fmt.Errorf("key: %w", err)
+func replay[K, V any, PK statemachine.Decodable[K], PV statemachine.Decodable[V]](r *records.Record, apply func(*K, *V)) error {
+	key, value, err := statemachine.Decode[K, V, PK, PV](r)
+	if err == nil {
+		apply(key, value)
 	}
-	if r.Value == nil {
-		apply(&key, nil)
-		return nil
-	}
-	if len(r.Value) < 2 {
-		return fmt.Errorf("%w: a value of %d bytes", errUnknownRecord, len(r.Value))
-	}
-	var value V
-	if _, err := PV(&value).Decode(int16(binary.BigEndian.Uint16(r.Value)), r.Value[2:]); err != nil {
-		return fmt.Errorf("value: %w", err)
-	}
-	apply(&key, &value)
-	return nil
+	return err
 }

@@ -208,7 +208,7 @@ func (m *Machine) expire(now time.Time) {
 			continue
 		}
 		delete(m.transactions, id)
-		m.actions = append(m.actions, statemachine.Action{Scope: id, Records: []records.Record{tombstone(now, id)}})
+		m.actions = append(m.actions, statemachine.Action{Scope: id, Records: []records.Record{statemachine.Tombstone(now, recordTransactionLog, transactionKey(id))}})
 	}
 	m.timers.Set(timerKey{}, now.Add(m.config.ExpirationCheck), m.expire)
 }

@@ -1,14 +1,13 @@
 package transactions
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"kafka-iggy-bridge/generated"
 	"kafka-iggy-bridge/internal/records"
+	"kafka-iggy-bridge/internal/statemachine"
 )
 
 const (
@@ -18,10 +17,6 @@ const (
 	// transaction.version is 2.
 	valueVersion int16 = 1
 )
-
-// errUnknownRecord is what Replay says of records that this release does not
-// know.
-var errUnknownRecord = errors.New("unknown record")
 
 // record is the transaction's state as Kafka writes it.
 func (t *transaction) record(at time.Time) records.Record {
@@ -36,9 +31,7 @@ func (t *transaction) record(at time.Time) records.Record {
 	if t.state != stateEmpty {
 		v.TransactionPartitions = t.recordPartitions()
 	}
-	r := tombstone(at, t.id)
-	r.Value = mustAppend(binary.BigEndian.AppendUint16(nil, uint16(valueVersion)), &v, valueVersion)
-	return r
+	return statemachine.NewRecord(at, recordTransactionLog, transactionKey(t.id), valueVersion, &v)
 }
 
 // recordPartitions are the partitions by topic, none rather than null.
@@ -54,50 +47,32 @@ func (t *transaction) recordPartitions() []generated.TransactionLogValuePartitio
 	return topics
 }
 
-// tombstone is the record that makes an id unknown.
-func tombstone(at time.Time, id string) records.Record {
+func transactionKey(id string) *generated.TransactionLogKey {
 	key := generated.DefaultTransactionLogKey()
 	key.TransactionalId = id
-	return records.Record{
-		Timestamp: at.UnixMilli(),
-		Key:       mustAppend(binary.BigEndian.AppendUint16(nil, uint16(recordTransactionLog)), &key, 0),
-	}
-}
-
-// mustAppend encodes a message of ours. It cannot fail: what would not fit came
-// out of a request, where it fit.
-func mustAppend(dst []byte, m generated.Message, version int16) []byte {
-	b, err := m.Append(dst, version)
-	if err != nil {
-		panic(fmt.Sprintf("transactions: a record cannot be encoded: %v", err))
-	}
-	return b
+	return &key
 }
 
 // Replay applies a record of the log.
 func (m *Machine) Replay(r *records.Record) error {
-	if len(r.Key) < 2 || int16(binary.BigEndian.Uint16(r.Key)) != recordTransactionLog {
-		return fmt.Errorf("%w: key %.8x", errUnknownRecord, r.Key)
+	keyType, err := statemachine.KeyType(r)
+	if err == nil && keyType != recordTransactionLog {
+		err = fmt.Errorf("%w: %d", statemachine.ErrUnknownRecord, keyType)
 	}
-	var key generated.TransactionLogKey
-	if _, err := key.Decode(0, r.Key[2:]); err != nil {
-		return fmt.Errorf("key: %w", err)
+	if err != nil {
+		return err
 	}
-	if r.Value == nil {
+	key, value, err := statemachine.Decode[generated.TransactionLogKey, generated.TransactionLogValue](r)
+	switch {
+	case err != nil:
+		return err
+	case value == nil:
 		delete(m.transactions, key.TransactionalId)
 		return nil
+	case value.TransactionStatus < int8(stateEmpty) || value.TransactionStatus > int8(stateCompleteAbort):
+		return fmt.Errorf("%w: state %d", statemachine.ErrUnknownRecord, value.TransactionStatus)
 	}
-	if len(r.Value) < 2 {
-		return fmt.Errorf("%w: a value of %d bytes", errUnknownRecord, len(r.Value))
-	}
-	var value generated.TransactionLogValue
-	if _, err := value.Decode(int16(binary.BigEndian.Uint16(r.Value)), r.Value[2:]); err != nil {
-		return fmt.Errorf("value: %w", err)
-	}
-	if value.TransactionStatus < int8(stateEmpty) || value.TransactionStatus > int8(stateCompleteAbort) {
-		return fmt.Errorf("%w: state %d", errUnknownRecord, value.TransactionStatus)
-	}
-	m.restore(key.TransactionalId, &value)
+	m.restore(key.TransactionalId, value)
 	return nil
 }
 
