@@ -110,12 +110,7 @@ func buildBatch(recs []records.Record) (*records.Batch, error) {
 
 // lock waits until nothing else is done with the log.
 func (l *CompactedLog) lock(ctx context.Context) (unlock func(), err error) {
-	select {
-	case l.busy <- struct{}{}:
-		return func() { <-l.busy }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return hold(ctx, l.busy)
 }
 
 // append writes a batch right behind the log's end. After an error the log is

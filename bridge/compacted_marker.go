@@ -1,10 +1,6 @@
 package bridge
 
-import (
-	"fmt"
-
-	"kafka-iggy-bridge/internal/records"
-)
+import "kafka-iggy-bridge/internal/records"
 
 // Markers are what the bridge itself writes into the logs of internal topics.
 // To Kafka they are commit markers of transactions that have no records, which
@@ -42,18 +38,5 @@ func markerOf(m *message) marker {
 // batch is the marker as a batch to append. Its epoch makes its message's id
 // another one than those of the markers before it.
 func (k marker) batch(b *Bridge) (*records.Batch, error) {
-	spec := records.BatchSpec{
-		LeaderEpoch:   leaderEpoch,
-		ProducerID:    int64(k),
-		ProducerEpoch: int16(b.ids.reserve(1) & 0x7fff),
-	}
-	raw, err := records.AppendEndTxnMarker(nil, spec, b.config.Now().UnixMilli(), records.EndTxnMarker{Commit: true})
-	if err != nil {
-		return nil, fmt.Errorf("building a marker: %w", err)
-	}
-	batch, _, err := records.Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("building a marker: %w", err)
-	}
-	return &batch, nil
+	return b.controlBatch(int64(k), int16(b.ids.reserve(1)&0x7fff), records.EndTxnMarker{Commit: true})
 }

@@ -84,10 +84,11 @@ func (p *partition) openLedger(ctx context.Context, end int64) error {
 	if open := pl.with(func(l *producers.Ledger) { done = l.Next() >= end }); open && done {
 		return nil
 	}
-	if err := acquire(ctx, pl.catching); err != nil {
+	release, err := hold(ctx, pl.catching)
+	if err != nil {
 		return err
 	}
-	defer func() { <-pl.catching }()
+	defer release()
 	pl.mu.Lock()
 	if pl.ledger == nil {
 		pl.ledger, pl.saved = p.restoreLedger(end)
@@ -193,10 +194,11 @@ func (p *partition) saveFirst(ctx context.Context) error {
 // saveLedger stores a snapshot if there is something new.
 func (p *partition) saveLedger(ctx context.Context) error {
 	pl, b := &p.ledger, p.topic.bridge
-	if err := acquire(ctx, pl.saving); err != nil {
+	release, err := hold(ctx, pl.saving)
+	if err != nil {
 		return err
 	}
-	defer func() { <-pl.saving }()
+	defer release()
 	pl.mu.Lock()
 	if pl.ledger == nil || pl.saved >= pl.ledger.Next() {
 		pl.mu.Unlock()
@@ -211,16 +213,6 @@ func (p *partition) saveLedger(ctx context.Context) error {
 	pl.saved = next
 	pl.mu.Unlock()
 	return nil
-}
-
-// acquire takes the one place in a channel.
-func acquire(ctx context.Context, place chan struct{}) error {
-	select {
-	case place <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func ledgerBatch(b *records.Batch) producers.Batch {

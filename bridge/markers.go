@@ -18,24 +18,29 @@ func (b *Bridge) WriteMarker(ctx context.Context, t *Topic, partition int32, m p
 	if err != nil {
 		return err
 	}
-	spec := records.BatchSpec{ProducerID: m.ProducerID, ProducerEpoch: m.Epoch, LeaderEpoch: leaderEpoch}
-	raw, err := records.AppendEndTxnMarker(nil, spec, b.config.Now().UnixMilli(), records.EndTxnMarker{
-		Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch,
-	})
+	batch, err := b.controlBatch(m.ProducerID, m.Epoch, records.EndTxnMarker{Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch})
 	if err != nil {
-		return fmt.Errorf("making a marker: %w", err)
+		return err
+	}
+	job := newPending(t, batch)
+	job.marker = &m
+	b.submit(p, job)
+	_, err = job.Wait(ctx)
+	return err
+}
+
+// controlBatch is a marker as a batch to append.
+func (b *Bridge) controlBatch(producerID int64, epoch int16, m records.EndTxnMarker) (*records.Batch, error) {
+	spec := records.BatchSpec{ProducerID: producerID, ProducerEpoch: epoch, LeaderEpoch: leaderEpoch}
+	raw, err := records.AppendEndTxnMarker(nil, spec, b.config.Now().UnixMilli(), m)
+	if err != nil {
+		return nil, fmt.Errorf("building a marker: %w", err)
 	}
 	batch, _, err := records.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("making a marker: %w", err)
+		return nil, fmt.Errorf("building a marker: %w", err)
 	}
-	job := newPending(t, &batch)
-	job.marker, job.partition = &m, p
-	if p.enqueue(job) {
-		b.spawn(p.drain)
-	}
-	_, err = job.Wait(ctx)
-	return err
+	return &batch, nil
 }
 
 // Producers are the producers with an id that a partition remembers.

@@ -39,11 +39,16 @@ func (b *Bridge) Submit(ctx context.Context, t *Topic, partition int32, batch *r
 		job.finish(Appended{}, err)
 		return job
 	}
+	b.submit(p, job)
+	return job
+}
+
+// submit puts a job into a partition's queue.
+func (b *Bridge) submit(p *partition, job *Pending) {
 	job.partition = p
 	if p.enqueue(job) {
 		b.spawn(p.drain)
 	}
-	return job
 }
 
 func newPending(t *Topic, batch *records.Batch) *Pending {

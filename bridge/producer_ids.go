@@ -41,12 +41,11 @@ func (b *Bridge) NextProducerID(ctx context.Context) (int64, error) {
 		return -1, err
 	}
 	ids := b.producers
-	select {
-	case ids.mu <- struct{}{}:
-	case <-ctx.Done():
-		return -1, ctx.Err()
+	release, err := hold(ctx, ids.mu)
+	if err != nil {
+		return -1, err
 	}
-	defer func() { <-ids.mu }()
+	defer release()
 	if ids.next == ids.end {
 		if err := ids.claim(ctx); err != nil {
 			return -1, fmt.Errorf("claiming producer ids: %w", err)

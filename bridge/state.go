@@ -122,12 +122,7 @@ func (s *stateStore) change(ctx context.Context, op stateOp, key string, value a
 }
 
 func (s *stateStore) lock(ctx context.Context) (unlock func(), err error) {
-	select {
-	case s.writing <- struct{}{}:
-		return func() { <-s.writing }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return hold(ctx, s.writing)
 }
 
 // refresh loads the state, or reads what other bridges wrote since.
