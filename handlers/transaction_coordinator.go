@@ -43,7 +43,7 @@ type TransactionCoordinator struct {
 // NewTransactionCoordinator makes the coordinator of a bridge's transactions.
 func NewTransactionCoordinator(b *bridge.Bridge, groups *coordinator.Coordinator, options TransactionOptions) *TransactionCoordinator {
 	t := &TransactionCoordinator{
-		ids:     newProducerIDPool(b),
+		ids:     newProducerIDPool(b, options.Logger),
 		markers: newMarkerWriter(b, groups, options.Logger),
 	}
 	config := options.Config
@@ -80,13 +80,16 @@ func NewTransactionCoordinator(b *bridge.Bridge, groups *coordinator.Coordinator
 // written then are written after the next start.
 func (t *TransactionCoordinator) Close(ctx context.Context) error {
 	err := t.Coordinator.Close(ctx)
-	return errors.Join(err, t.markers.close(ctx), t.ids.close(ctx))
+	err = errors.Join(err, t.markers.close(ctx))
+	t.ids.close()
+	return err
 }
 
 // producerIDPool holds producer ids ready for machines, which cannot wait for
 // them.
 type producerIDPool struct {
 	bridge *bridge.Bridge
+	log    logrus.FieldLogger
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -101,8 +104,8 @@ type producerIDPool struct {
 // the bridge ends is lost.
 const producerIDPoolSize = 16
 
-func newProducerIDPool(b *bridge.Bridge) *producerIDPool {
-	p := &producerIDPool{bridge: b}
+func newProducerIDPool(b *bridge.Bridge, log logrus.FieldLogger) *producerIDPool {
+	p := &producerIDPool{bridge: b, log: log}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
@@ -142,20 +145,21 @@ func (p *producerIDPool) take() (int64, bool) {
 	return 0, false
 }
 
+// fill fetches an id. When that fails, whoever needs one asks again, which fills
+// again.
 func (p *producerIDPool) fill() {
-	err := p.ready(p.ctx)
+	if err := p.ready(p.ctx); err != nil && p.ctx.Err() == nil {
+		p.log.WithError(err).Debug("no producer id could be fetched")
+	}
 	p.mu.Lock()
 	p.filling = false
 	p.mu.Unlock()
-	// Whoever needs an id asks again, which fills again.
-	_ = err
 }
 
-func (p *producerIDPool) close(context.Context) error {
+func (p *producerIDPool) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
 	p.cancel()
 	p.work.Wait()
-	return nil
 }

@@ -5,6 +5,7 @@
 package producers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -326,7 +327,7 @@ func (l *Ledger) Producers() []Producer {
 			CoordinatorEpoch: p.coordinatorEpoch, FirstOffset: p.firstOffset,
 		})
 	}
-	slices.SortFunc(all, func(a, b Producer) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	slices.SortFunc(all, func(a, b Producer) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 

@@ -1,6 +1,7 @@
 package producers
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func Restore(snapshot []byte) (*Ledger, error) {
 	if r.failed || len(r.rest) > 0 {
 		return nil, fmt.Errorf("%w: malformed", ErrSnapshot)
 	}
-	slices.SortFunc(l.open, func(a, b openTransaction) int { return int(min(max(a.first-b.first, -1), 1)) })
+	slices.SortFunc(l.open, func(a, b openTransaction) int { return cmp.Compare(a.first, b.first) })
 	return l, nil
 }
 
